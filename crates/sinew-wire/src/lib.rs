@@ -1,0 +1,39 @@
+//! Wire formats of robots whose protocols had to be reverse-engineered.
+//!
+//! | module | what travels |
+//! | --- | --- |
+//! | [`gd32`] | serial frames of the CRL-200S vacuum's motor controller |
+//! | [`teach`] | the Unitree G1's teaching datagrams, in both documented layouts |
+//! | [`dtls`] | the record header that those datagrams are easily mistaken for |
+//! | [`slam`] | the G1's SLAM point clouds |
+//! | [`voxel`] | the GO2's compressed voxel map, which shares the G1's envelope |
+//! | [`explain`] | says what a run of bytes is, field by field |
+//!
+//! # Contract
+//!
+//! Every function here takes bytes from outside. None panics, loops without
+//! consuming input, or allocates by a length that a message declares. What a
+//! sender wrote and this crate does not understand is kept: unknown commands,
+//! reserved bytes and surplus payload come back out as they went in.
+//!
+//! # Features
+//!
+//! Without features the crate is `no_std` and never allocates. `alloc` adds
+//! JSON metadata, voxel maps, fresh output buffers and `explain`. `std` (the
+//! default) adds the run-time choice of vector instructions.
+
+#![cfg_attr(not(feature = "std"), no_std)]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
+
+mod bytes;
+pub mod dtls;
+mod error;
+pub mod gd32;
+pub mod slam;
+pub mod teach;
+#[cfg(feature = "alloc")]
+pub mod voxel;
+
+pub use error::{Error, Got, Result, Wanted};
