@@ -1,1 +1,218 @@
-fn main() {}
+//! How fast the codecs are, as ratios to memcpy in the same run.
+//!
+//! `cargo xtask bench` runs it beside numpy. An argument keeps only the cases whose name contains
+//! it. Every case is timed in turns with memcpy over the same input bytes, the best turn of each
+//! counts, and bytes/s are input bytes.
+
+#![allow(clippy::print_stdout, reason = "a bench prints")]
+
+use std::{
+    env, fs,
+    hint::black_box,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use sinew_wire::{
+    gd32::{Deframer, FrameBuf, STATUS_LEN, Status, What},
+    slam::{self, Reading},
+    voxel::VoxelMap,
+};
+
+const TURNS: usize = 41;
+const TURN: Duration = Duration::from_millis(8);
+
+fn main() {
+    let filter = env::args().skip(1).find(|arg| !arg.starts_with('-')).unwrap_or_default();
+    let bench = Bench { filter };
+    println!("{:<44} {:>12} {:>12} {:>7}  target", "case", "bytes/s", "memcpy", "ratio");
+    bench.gd32("gd32 stream, clean", &stream(false), 0.25);
+    bench.gd32("gd32 stream, noisy", &stream(true), 0.1);
+    for points in [453, 1_000_000] {
+        let documented = Reading::Documented;
+        bench.slam(documented, points, 0.2);
+        bench.slam(Reading::Packed, points, 0.5);
+    }
+    bench.voxel();
+}
+
+struct Bench {
+    filter: String,
+}
+
+impl Bench {
+    fn gd32(&self, name: &str, stream: &[u8], target: f64) {
+        self.case(name, stream, Some(target), || {
+            let mut deframer = Deframer::new();
+            let mut ticks = 0u64;
+            deframer.push(black_box(stream), |piece| {
+                if let What::Frame(frame) = piece.what
+                    && let Ok(status) = Status::parse(frame.payload())
+                {
+                    ticks = ticks.wrapping_add(black_box(status).encoders[0]);
+                }
+            });
+            black_box((ticks, deframer.counters()));
+        });
+    }
+
+    fn slam(&self, reading: Reading, points: usize, target: f64) {
+        let body = body(reading.point_len() * points);
+        let mut out = vec![[0.0; 3]; points];
+        let name = format!("slam {reading}, {points} points");
+        let ours = self.case(&name, &body, Some(target), || {
+            let count = slam::decode(reading, black_box(&body), [-4.8, -1.9, -0.7], &mut out);
+            black_box((count.ok(), &mut out));
+        });
+        self.case(&format!("{name}, fresh buffer"), &body, None, || {
+            let mut fresh = vec![[0.0; 3]; points];
+            let count = slam::decode(reading, black_box(&body), [-4.8, -1.9, -0.7], &mut fresh);
+            black_box((count.ok(), fresh));
+        });
+        if let (Some(ours), Some(numpy)) = (ours, ours.and_then(|_| numpy(reading, &body))) {
+            let ratio = ours / numpy;
+            let verdict = if ratio >= 5.0 { "reached" } else { "MISSED" };
+            println!(
+                "{:<44} {numpy:>12.3e} {:>12} {ratio:>7.1}  5 x numpy: {verdict}",
+                "  numpy", ""
+            );
+        }
+    }
+
+    fn voxel(&self) {
+        let message = voxel_message();
+        let Ok(message) = slam::Message::new_checked(&message) else { return };
+        let Ok(map) = VoxelMap::new(&message) else { return };
+        // A map's bits are what is copied in comparison; the message is compressed.
+        let bits = vec![0x5A; map.layers() * 2048];
+        self.case("voxel map, message to points", &bits, None, || {
+            black_box(VoxelMap::new(black_box(&message)).map(|map| map.points()).ok());
+        });
+    }
+
+    /// Times a case and memcpy in turns; prints and returns the case's bytes per second.
+    fn case(
+        &self,
+        name: &str,
+        input: &[u8],
+        target: Option<f64>,
+        mut run: impl FnMut(),
+    ) -> Option<f64> {
+        if !name.contains(&self.filter) {
+            return None;
+        }
+        let mut copy = vec![0u8; input.len()];
+        let mut memcpy = || {
+            copy.copy_from_slice(black_box(input));
+            black_box(&mut copy);
+        };
+        let (runs, copies) = (repeats(&mut run), repeats(&mut memcpy));
+        let (mut best_run, mut best_copy) = (f64::MAX, f64::MAX);
+        for _ in 0..TURNS {
+            best_run = best_run.min(seconds(&mut run, runs));
+            best_copy = best_copy.min(seconds(&mut memcpy, copies));
+        }
+        let bytes = input.len() as f64;
+        let (ours, theirs) = (bytes / best_run, bytes / best_copy);
+        let ratio = ours / theirs;
+        let verdict = match target {
+            Some(target) if ratio >= target => format!("{target}: reached"),
+            Some(target) => format!("{target}: MISSED"),
+            None => "-".into(),
+        };
+        println!("{name:<44} {ours:>12.3e} {theirs:>12.3e} {ratio:>7.3}  {verdict}");
+        Some(ours)
+    }
+}
+
+/// How often to repeat something for a turn to last.
+fn repeats(run: &mut impl FnMut()) -> u32 {
+    let mut repeats = 1;
+    loop {
+        let start = Instant::now();
+        (0..repeats).for_each(|_| run());
+        if start.elapsed() >= TURN || repeats >= 1 << 24 {
+            return repeats;
+        }
+        repeats *= 2;
+    }
+}
+
+fn seconds(run: &mut impl FnMut(), repeats: u32) -> f64 {
+    let start = Instant::now();
+    (0..repeats).for_each(|_| run());
+    start.elapsed().as_secs_f64() / f64::from(repeats)
+}
+
+/// 1,000 status frames; noisy has 1 % rubbish, and a false start every 50 frames.
+fn stream(noisy: bool) -> Vec<u8> {
+    let mut stream = Vec::new();
+    let mut random = Random(7);
+    for index in 0..1000u32 {
+        let mut payload = [0; STATUS_LEN];
+        payload.fill_with(|| random.next() as u8);
+        let Ok(frame) = FrameBuf::new(0x15, &payload) else { continue };
+        if noisy {
+            if index % 50 == 0 {
+                stream.extend([0xFA, 0xFB, 0x63, 0x15]);
+            }
+            stream.push(random.next() as u8);
+        }
+        stream.extend(frame.as_bytes());
+    }
+    stream
+}
+
+fn body(len: usize) -> Vec<u8> {
+    let mut random = Random(11);
+    (0..len).map(|_| random.next() as u8).collect()
+}
+
+/// A map of 38 layers, 2 % occupied, as one block of LZ4 literals and the envelope around it.
+fn voxel_message() -> Vec<u8> {
+    let mut random = Random(13);
+    let bits: Vec<u8> = (0..38 * 2048)
+        .map(|_| if random.next() % 6 == 0 { 1 << (random.next() % 8) } else { 0 })
+        .collect();
+    let json = format!(
+        r#"{{"type":"msg","topic":"rt/utlidar/voxel_map_compressed","data":{{"resolution":0.05,"origin":[-3.2,-3.2,-0.5],"width":[128,128,38],"src_size":{}}}}}"#,
+        bits.len()
+    );
+    let mut block = vec![0xF0];
+    let mut left = bits.len() - 15;
+    while left >= 255 {
+        block.push(255);
+        left -= 255;
+    }
+    block.push(left as u8);
+    block.extend(&bits);
+    let mut message = vec![];
+    message.extend((json.len() as u32).to_le_bytes());
+    message.extend((block.len() as u32).to_le_bytes());
+    message.extend(json.as_bytes());
+    message.extend(block);
+    message
+}
+
+/// Bytes per second of the same decoding in numpy, when there is one to ask.
+fn numpy(reading: Reading, body: &[u8]) -> Option<f64> {
+    let python = env::var_os("SINEW_BENCH_PYTHON")?;
+    let file = env::temp_dir().join(format!("sinew-bench-{}.bin", std::process::id()));
+    fs::write(&file, body).ok()?;
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/slam_numpy.py");
+    let output = Command::new(python).arg(script).arg(reading.to_string()).arg(&file).output();
+    let _ = fs::remove_file(&file);
+    String::from_utf8(output.ok()?.stdout).ok()?.trim().parse().ok()
+}
+
+/// Xorshift: the same input every run.
+struct Random(u32);
+
+impl Random {
+    fn next(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 17;
+        self.0 ^= self.0 << 5;
+        self.0
+    }
+}

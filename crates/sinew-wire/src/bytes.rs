@@ -19,11 +19,7 @@ impl<'a> Reader<'a> {
                 self.bytes = rest;
                 Ok(*head)
             }
-            None => Err(Error::count(
-                field,
-                Wanted::AtLeast(N as u64),
-                self.bytes.len(),
-            )),
+            None => Err(Error::count(field, Wanted::AtLeast(N as u64), self.bytes.len())),
         }
     }
 
@@ -33,11 +29,7 @@ impl<'a> Reader<'a> {
                 self.bytes = rest;
                 Ok(head)
             }
-            None => Err(Error::count(
-                field,
-                Wanted::AtLeast(count as u64),
-                self.bytes.len(),
-            )),
+            None => Err(Error::count(field, Wanted::AtLeast(count as u64), self.bytes.len())),
         }
     }
 
@@ -87,18 +79,12 @@ impl<'b> Writer<'b> {
                 self.len += data.len();
                 Ok(())
             }
-            None => Err(Error::count(
-                field,
-                Wanted::AtMost(free.len() as u64),
-                data.len(),
-            )),
+            None => Err(Error::count(field, Wanted::AtMost(free.len() as u64), data.len())),
         }
     }
 
     pub(crate) fn f32s_be(&mut self, field: &'static str, values: &[f32]) -> Result<()> {
-        values
-            .iter()
-            .try_for_each(|value| self.put(field, &value.to_be_bytes()))
+        values.iter().try_for_each(|value| self.put(field, &value.to_be_bytes()))
     }
 
     /// Writes zeros until `len` bytes stand.

@@ -61,16 +61,7 @@ impl<'a> Record<'a> {
         let sequence = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
         let length = reader.u16_be("length")?;
         let fragment = reader.take("fragment", length.into())?;
-        Ok((
-            Record {
-                content,
-                version,
-                epoch,
-                sequence,
-                fragment,
-            },
-            reader.rest(),
-        ))
+        Ok((Record { content, version, epoch, sequence, fragment }, reader.rest()))
     }
 
     /// Bytes of the whole record.

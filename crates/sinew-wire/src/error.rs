@@ -69,21 +69,14 @@ impl Error {
 
     /// A length or count that does not fit.
     pub(crate) const fn count(field: &'static str, wanted: Wanted, got: usize) -> Self {
-        Error {
-            field,
-            wanted,
-            got: Got::Number(got as i64),
-        }
+        Error { field, wanted, got: Got::Number(got as i64) }
     }
 
     /// Bytes that had to be others.
     pub(crate) const fn hex(field: &'static str, digits: usize, wanted: u64, got: u64) -> Self {
         Error {
             field,
-            wanted: Wanted::Hex {
-                value: wanted,
-                digits,
-            },
+            wanted: Wanted::Hex { value: wanted, digits },
             got: Got::Hex { value: got, digits },
         }
     }
@@ -91,11 +84,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}: wanted {}, got {}",
-            self.field, self.wanted, self.got
-        )
+        write!(f, "{}: wanted {}, got {}", self.field, self.wanted, self.got)
     }
 }
 

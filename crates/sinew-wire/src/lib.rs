@@ -30,6 +30,8 @@ extern crate alloc;
 mod bytes;
 pub mod dtls;
 mod error;
+#[cfg(feature = "alloc")]
+pub mod explain;
 pub mod gd32;
 pub mod slam;
 pub mod teach;

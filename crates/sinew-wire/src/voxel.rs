@@ -57,18 +57,9 @@ impl VoxelMap {
             Error::new("body", Wanted::What("an LZ4 block of src_size bytes"), got)
         })?;
         if len != bits.len() {
-            return Err(Error::count(
-                "src_size",
-                Wanted::Exactly(len as u64),
-                bits.len(),
-            ));
+            return Err(Error::count("src_size", Wanted::Exactly(len as u64), bits.len()));
         }
-        Ok(VoxelMap {
-            resolution,
-            origin,
-            json: fields.into_json(),
-            bits,
-        })
+        Ok(VoxelMap { resolution, origin, json: fields.into_json(), bits })
     }
 
     /// Cells along z.
@@ -78,10 +69,7 @@ impl VoxelMap {
 
     /// How many cells are occupied.
     pub fn len(&self) -> usize {
-        self.bits
-            .iter()
-            .map(|byte| byte.count_ones() as usize)
-            .sum()
+        self.bits.iter().map(|byte| byte.count_ones() as usize).sum()
     }
 
     /// Whether no cell is occupied.
@@ -91,8 +79,7 @@ impl VoxelMap {
 
     /// The occupied cells (x, y, z), layer by layer, row by row.
     pub fn cells(&self) -> impl Iterator<Item = [u16; 3]> + '_ {
-        self.words()
-            .flat_map(|([x, y, z], word)| Ones(word).map(move |bit| [x + bit, y, z]))
+        self.words().flat_map(|([x, y, z], word)| Ones(word).map(move |bit| [x + bit, y, z]))
     }
 
     /// The occupied cells' corners in metres.
@@ -120,24 +107,16 @@ impl VoxelMap {
         let metres = |cell: [u16; 3]| {
             core::array::from_fn(|axis| f64::from(cell[axis]) * self.resolution + self.origin[axis])
         };
-        Some(BoundingBox {
-            min: metres(low),
-            max: metres(high),
-        })
+        Some(BoundingBox { min: metres(low), max: metres(high) })
     }
 
     /// The grid in words of 64 cells along x, each with its first cell.
     fn words(&self) -> impl Iterator<Item = ([u16; 3], u64)> + '_ {
-        self.bits
-            .as_chunks::<8>()
-            .0
-            .iter()
-            .enumerate()
-            .map(|(index, bytes)| {
-                let (row, half) = (index / 2, index % 2);
-                let cell = [half * 64, row % SIDE, row / SIDE].map(|cell| cell as u16);
-                (cell, u64::from_be_bytes(*bytes))
-            })
+        self.bits.as_chunks::<8>().0.iter().enumerate().map(|(index, bytes)| {
+            let (row, half) = (index / 2, index % 2);
+            let cell = [half * 64, row % SIDE, row / SIDE].map(|cell| cell as u16);
+            (cell, u64::from_be_bytes(*bytes))
+        })
     }
 }
 
@@ -158,24 +137,12 @@ impl Iterator for Ones {
 /// Layers by `src_size`, which `width` must agree with.
 fn layers(data: &Value) -> Result<usize> {
     let Some(src_size) = data["src_size"].as_u64() else {
-        let got = if data["src_size"].is_null() {
-            "nothing"
-        } else {
-            "another JSON value"
-        };
-        return Err(Error::new(
-            "src_size",
-            Wanted::What("a whole number"),
-            Got::What(got),
-        ));
+        let got = if data["src_size"].is_null() { "nothing" } else { "another JSON value" };
+        return Err(Error::new("src_size", Wanted::What("a whole number"), Got::What(got)));
     };
     let most = (MAX_LAYERS * LAYER_BYTES) as u64;
     if src_size > most {
-        return Err(Error::count(
-            "src_size",
-            Wanted::AtMost(most),
-            src_size as usize,
-        ));
+        return Err(Error::count("src_size", Wanted::AtMost(most), src_size as usize));
     }
     if !src_size.is_multiple_of(LAYER_BYTES as u64) {
         let wanted = Wanted::MultipleOf(LAYER_BYTES as u64);
@@ -196,27 +163,15 @@ fn layers(data: &Value) -> Result<usize> {
 
 fn number(field: &'static str, value: &Value) -> Result<f64> {
     value.as_f64().ok_or_else(|| {
-        let got = if value.is_null() {
-            "nothing"
-        } else {
-            "another JSON value"
-        };
+        let got = if value.is_null() { "nothing" } else { "another JSON value" };
         Error::new(field, Wanted::What("a number"), Got::What(got))
     })
 }
 
 fn numbers(field: &'static str, value: &Value) -> Result<[f64; 3]> {
     let Some([x, y, z]) = value.as_array().map(Vec::as_slice) else {
-        let got = if value.is_null() {
-            "nothing"
-        } else {
-            "another JSON value"
-        };
-        return Err(Error::new(
-            field,
-            Wanted::What("three numbers"),
-            Got::What(got),
-        ));
+        let got = if value.is_null() { "nothing" } else { "another JSON value" };
+        return Err(Error::new(field, Wanted::What("three numbers"), Got::What(got)));
     };
     Ok([number(field, x)?, number(field, y)?, number(field, z)?])
 }

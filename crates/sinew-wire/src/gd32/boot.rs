@@ -32,114 +32,24 @@ use Phase::*;
 
 /// The 18 frames that a factory board sends before its two seconds of handshake.
 pub const BOOT: [BootStep; 18] = [
-    step(
-        1,
-        SystemInit,
-        Command::ProtocolSync,
-        &[0x01],
-        "wake the controller",
-    ),
+    step(1, SystemInit, Command::ProtocolSync, &[0x01], "wake the controller"),
     step(2, SystemInit, Command::Version, &[], "ask for the version"),
     step(3, SystemInit, Command::Led, &[0x01], "LED to standby blue"),
-    step(
-        4,
-        SystemInit,
-        Command::ResetErrorCode,
-        &[],
-        "clear error codes",
-    ),
-    step(
-        5,
-        HardwareConfig,
-        Command::Version,
-        &[],
-        "ask for the version again",
-    ),
-    step(
-        6,
-        HardwareConfig,
-        Command::LidarConfig,
-        &[0x01, 0xF0, 0xDF, 0xFA],
-        "set up the lidar",
-    ),
-    step(
-        7,
-        HardwareConfig,
-        Command::LidarQuery,
-        &[],
-        "ask for the lidar's state",
-    ),
-    step(
-        8,
-        HardwareConfig,
-        Command::LidarPower,
-        &[0x00],
-        "lidar power off",
-    ),
-    step(
-        9,
-        HardwareConfig,
-        Command::UnknownSensor,
-        &[0x01],
-        "switch an unknown sensor on",
-    ),
-    step(
-        10,
-        HardwareConfig,
-        Command::LidarPwm,
-        &[0, 0, 0, 0],
-        "lidar motor to 0",
-    ),
-    step(
-        11,
-        ActuatorInit,
-        Command::MotorMode,
-        &[0x00],
-        "motor mode idle",
-    ),
+    step(4, SystemInit, Command::ResetErrorCode, &[], "clear error codes"),
+    step(5, HardwareConfig, Command::Version, &[], "ask for the version again"),
+    step(6, HardwareConfig, Command::LidarConfig, &[0x01, 0xF0, 0xDF, 0xFA], "set up the lidar"),
+    step(7, HardwareConfig, Command::LidarQuery, &[], "ask for the lidar's state"),
+    step(8, HardwareConfig, Command::LidarPower, &[0x00], "lidar power off"),
+    step(9, HardwareConfig, Command::UnknownSensor, &[0x01], "switch an unknown sensor on"),
+    step(10, HardwareConfig, Command::LidarPwm, &[0, 0, 0, 0], "lidar motor to 0"),
+    step(11, ActuatorInit, Command::MotorMode, &[0x00], "motor mode idle"),
     step(12, ActuatorInit, Command::Vacuum, &[0, 0], "vacuum to 0"),
-    step(
-        13,
-        ActuatorInit,
-        Command::SideBrush,
-        &[0],
-        "side brush to 0",
-    ),
-    step(
-        14,
-        ActuatorInit,
-        Command::MainBrush,
-        &[0],
-        "main brush to 0",
-    ),
-    step(
-        15,
-        ActuatorInit,
-        Command::MotorInit,
-        &[0x00],
-        "motor controller off",
-    ),
-    step(
-        16,
-        ActuatorInit,
-        Command::Initialize,
-        &[],
-        "initialise, zero the IMU",
-    ),
-    step(
-        17,
-        ActuatorInit,
-        Command::LidarEnable,
-        &[0x01],
-        "enable the lidar",
-    ),
-    step(
-        18,
-        ActuatorInit,
-        Command::UnknownLidar,
-        &[0x00, 0xFF, 0xFF],
-        "unknown lidar setting",
-    ),
+    step(13, ActuatorInit, Command::SideBrush, &[0], "side brush to 0"),
+    step(14, ActuatorInit, Command::MainBrush, &[0], "main brush to 0"),
+    step(15, ActuatorInit, Command::MotorInit, &[0x00], "motor controller off"),
+    step(16, ActuatorInit, Command::Initialize, &[], "initialise, zero the IMU"),
+    step(17, ActuatorInit, Command::LidarEnable, &[0x01], "enable the lidar"),
+    step(18, ActuatorInit, Command::UnknownLidar, &[0x00, 0xFF, 0xFF], "unknown lidar setting"),
 ];
 
 const fn step(
@@ -149,13 +59,7 @@ const fn step(
     payload: &'static [u8],
     purpose: &'static str,
 ) -> BootStep {
-    BootStep {
-        step,
-        phase,
-        command,
-        payload,
-        purpose,
-    }
+    BootStep { step, phase, command, payload, purpose }
 }
 
 impl BootStep {

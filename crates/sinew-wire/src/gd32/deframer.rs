@@ -57,18 +57,8 @@ pub enum What<'a> {
 impl Deframer {
     /// A deframer at the start of a stream.
     pub const fn new() -> Self {
-        let counters = Counters {
-            frames: 0,
-            bad_checks: 0,
-            bad_lengths: 0,
-            dropped: 0,
-        };
-        Deframer {
-            carry: [0; MAX_FRAME],
-            carried: 0,
-            offset: 0,
-            counters,
-        }
+        let counters = Counters { frames: 0, bad_checks: 0, bad_lengths: 0, dropped: 0 };
+        Deframer { carry: [0; MAX_FRAME], carried: 0, offset: 0, counters }
     }
 
     /// What has been seen so far.
@@ -122,10 +112,7 @@ impl Deframer {
             match Frame::probe(carried) {
                 Probe::Frame(frame) => {
                     self.counters.frames += 1;
-                    sink(Piece {
-                        offset: self.offset,
-                        what: What::Frame(frame),
-                    });
+                    sink(Piece { offset: self.offset, what: What::Frame(frame) });
                     let len = frame.bytes().len();
                     self.forget(len);
                 }
@@ -149,10 +136,7 @@ impl Deframer {
         let carried = self.carry.get(..self.carried).unwrap_or_default();
         let bytes = rubbish(carried);
         self.counters.drop(bytes.len(), reason);
-        sink(Piece {
-            offset: self.offset,
-            what: What::Dropped { bytes, reason },
-        });
+        sink(Piece { offset: self.offset, what: What::Dropped { bytes, reason } });
         let len = bytes.len();
         self.forget(len);
     }
@@ -193,23 +177,14 @@ fn scan<'i>(
         let taken = match Frame::probe(bytes) {
             Probe::Frame(frame) => {
                 counters.frames += 1;
-                sink(Piece {
-                    offset: *offset,
-                    what: What::Frame(frame),
-                });
+                sink(Piece { offset: *offset, what: What::Frame(frame) });
                 frame.bytes().len()
             }
             Probe::Bad(reason) => {
                 let bytes = rubbish(bytes);
                 counters.drop(bytes.len(), Some(reason));
-                let what = What::Dropped {
-                    bytes,
-                    reason: Some(reason),
-                };
-                sink(Piece {
-                    offset: *offset,
-                    what,
-                });
+                let what = What::Dropped { bytes, reason: Some(reason) };
+                sink(Piece { offset: *offset, what });
                 bytes.len()
             }
             Probe::Incomplete(_) => break,

@@ -29,9 +29,7 @@ pub fn checksum(covered: &[u8]) -> u16 {
     }
     let sum = lanes.iter().fold(0u16, |sum, lane| sum.wrapping_add(*lane));
     let (words, odd) = rest.as_chunks::<2>();
-    let sum = words
-        .iter()
-        .fold(sum, |sum, word| sum.wrapping_add(u16::from_be_bytes(*word)));
+    let sum = words.iter().fold(sum, |sum, word| sum.wrapping_add(u16::from_be_bytes(*word)));
     odd.iter().fold(sum, |sum, &byte| sum ^ u16::from(byte))
 }
 
@@ -61,11 +59,9 @@ impl<'a> Frame<'a> {
                 let wanted = Wanted::Exactly(frame.bytes.len() as u64);
                 Err(Error::count("frame length", wanted, bytes.len()))
             }
-            Probe::Incomplete(needed) => Err(Error::count(
-                "frame length",
-                Wanted::AtLeast(needed as u64),
-                bytes.len(),
-            )),
+            Probe::Incomplete(needed) => {
+                Err(Error::count("frame length", Wanted::AtLeast(needed as u64), bytes.len()))
+            }
             Probe::Bad(error) => Err(error),
         }
     }
@@ -78,10 +74,7 @@ impl<'a> Frame<'a> {
             [0xFA, 0xFB, 0 | 2, ..] => return Probe::Bad(length_error(bytes)),
             [] | [0xFA] | [0xFA, 0xFB] | [0xFA, 0xFB, _] => return Probe::Incomplete(MIN_FRAME),
             _ => {
-                let got = bytes
-                    .iter()
-                    .take(2)
-                    .fold(0, |got, &byte| got << 8 | u64::from(byte));
+                let got = bytes.iter().take(2).fold(0, |got, &byte| got << 8 | u64::from(byte));
                 return Probe::Bad(Error::hex("sync", 4, 0xFAFB, got));
             }
         };
@@ -100,17 +93,11 @@ impl<'a> Frame<'a> {
                     return Probe::Bad(Error::hex("check", 4, wanted.into(), got.into()));
                 }
                 let payload = covered.get(1..).unwrap_or_default();
-                Probe::Frame(Frame {
-                    bytes,
-                    command,
-                    payload,
-                })
+                Probe::Frame(Frame { bytes, command, payload })
             }
-            _ if len == 1 && command == INITIALIZE => Probe::Frame(Frame {
-                bytes,
-                command,
-                payload: &[],
-            }),
+            _ if len == 1 && command == INITIALIZE => {
+                Probe::Frame(Frame { bytes, command, payload: &[] })
+            }
             _ => Probe::Bad(length_error(bytes)),
         }
     }

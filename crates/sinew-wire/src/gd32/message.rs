@@ -1,6 +1,6 @@
 use super::{Command, Frame, FrameBuf, LedMode, MAX_PAYLOAD, STATUS_LEN, Status};
 use crate::{
-    Error, Result, Wanted,
+    Error, Got, Result, Wanted,
     bytes::{Reader, Writer},
 };
 
@@ -16,7 +16,7 @@ pub struct Message<'a> {
     pub extra: &'a [u8],
 }
 
-/// Who sent a frame. The direction is not on the wire, and five numbers mean different things.
+/// Who sent a frame. The direction is not on the wire, and seven numbers are used both ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sender {
     /// The computer.
@@ -179,6 +179,20 @@ pub struct WheelSpeeds {
     pub right: i16,
 }
 
+impl WheelSpeeds {
+    /// Wire units of speeds in m/s.
+    pub fn from_metres(left: f32, right: f32) -> Result<Self> {
+        let wire = |field, metres| {
+            let value = super::profile::scaled(field, metres, 1000.0)?;
+            i16::try_from(value).map_err(|_| {
+                let wanted = Wanted::Within(-32.768, 32.767);
+                Error::new(field, wanted, Got::Float(metres.into()))
+            })
+        };
+        Ok(WheelSpeeds { left: wire("left", left)?, right: wire("right", right)? })
+    }
+}
+
 /// The controller's version, as it sends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version<'a>(pub &'a [u8]);
@@ -226,15 +240,9 @@ impl<'a> Message<'a> {
             Sender::Controller => Body::from_controller(command, &mut reader),
         };
         match body {
-            Ok(Some(body)) => Ok(Message {
-                body,
-                extra: reader.rest(),
-            }),
+            Ok(Some(body)) => Ok(Message { body, extra: reader.rest() }),
             Ok(None) => {
-                let body = Body::Unknown {
-                    command: frame.command(),
-                    payload,
-                };
+                let body = Body::Unknown { command: frame.command(), payload };
                 Ok(Message { body, extra: &[] })
             }
             // Readers report what was left; the user wants to hear of the whole payload.
@@ -337,10 +345,7 @@ impl<'a> Body<'a> {
                 let Some(raw) = reader.take(p, STATUS_LEN)?.first_chunk() else {
                     return Ok(None);
                 };
-                Body::Status {
-                    fields: Status::parse(raw)?,
-                    raw,
-                }
+                Body::Status { fields: Status::parse(raw)?, raw }
             }
             Command::LidarConfig => {
                 let [value] = reader.array(p)?;

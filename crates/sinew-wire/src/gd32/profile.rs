@@ -62,11 +62,7 @@ impl Profile {
         }
         let value = scaled("vacuum", f32::from(percent), self.vacuum_scale)?;
         u16::try_from(value).map_err(|_| {
-            Error::new(
-                "vacuum",
-                Wanted::Between(0, u16::MAX.into()),
-                Got::Number(value.into()),
-            )
+            Error::new("vacuum", Wanted::Between(0, u16::MAX.into()), Got::Number(value.into()))
         })
     }
 
@@ -98,21 +94,13 @@ impl Default for Profile {
 }
 
 /// Rounds to the nearest wire unit, halves away from zero.
-fn scaled(field: &'static str, value: f32, scale: f32) -> Result<i32> {
+pub(super) fn scaled(field: &'static str, value: f32, scale: f32) -> Result<i32> {
     let exact = f64::from(value) * f64::from(scale);
-    let rounded = if exact < 0.0 {
-        exact - 0.5
-    } else {
-        exact + 0.5
-    };
+    let rounded = if exact < 0.0 { exact - 0.5 } else { exact + 0.5 };
     if rounded > -2_147_483_649.0 && rounded < 2_147_483_648.0 {
         Ok(rounded as i32)
     } else {
         let got = Got::Float(value.into());
-        Err(Error::new(
-            field,
-            Wanted::What("a finite number that fits 32 bits on the wire"),
-            got,
-        ))
+        Err(Error::new(field, Wanted::What("a finite number that fits 32 bits on the wire"), got))
     }
 }

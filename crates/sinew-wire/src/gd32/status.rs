@@ -126,11 +126,7 @@ impl Status {
         for (at, count) in ENCODERS.iter().zip(self.encoders) {
             put(*at, &count.to_le_bytes());
         }
-        let vectors = [
-            (GYRO, self.gyro),
-            (ACCEL, self.accel),
-            (GRAVITY, self.gravity),
-        ];
+        let vectors = [(GYRO, self.gyro), (ACCEL, self.accel), (GRAVITY, self.gravity)];
         for (places, values) in vectors {
             for (at, value) in places.iter().zip(values) {
                 put(*at, &value.to_le_bytes());

@@ -31,19 +31,11 @@ impl<'a> Cloud<'a> {
     pub fn new(message: &Message<'a>, wanted: Option<Reading>) -> Result<Self> {
         let metadata = Metadata::parse(message.json)?;
         let choice = match wanted {
-            Some(reading) => Choice {
-                reading,
-                reason: Reason::Forced,
-            },
+            Some(reading) => Choice { reading, reason: Reason::Forced },
             None => choose(message.body, metadata.bounds.as_ref())?,
         };
         let len = choice.reading.count(message.body)?;
-        Ok(Cloud {
-            metadata,
-            choice,
-            body: message.body,
-            len,
-        })
+        Ok(Cloud { metadata, choice, body: message.body, len })
     }
 
     /// How many points there are.

@@ -39,14 +39,7 @@ impl<'a> Message<'a> {
             0 => (reader.rest(), &[][..]),
             len => (take(&mut reader, "binary_len", len)?, reader.rest()),
         };
-        Ok((
-            Message {
-                type_word,
-                json,
-                body,
-            },
-            rest,
-        ))
+        Ok((Message { type_word, json, body }, rest))
     }
 
     /// Bytes before the JSON.
@@ -54,14 +47,21 @@ impl<'a> Message<'a> {
         if self.type_word { 12 } else { 8 }
     }
 
+    /// Bytes of JSON and body.
+    pub const fn len(&self) -> usize {
+        self.json.len() + self.body.len()
+    }
+
+    /// Whether there is neither JSON nor body.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Whether `bytes` looks like the front of a message: two lengths, then a JSON object.
     pub fn looks_like(bytes: &[u8]) -> bool {
-        let json = if has_type_word(bytes) {
-            bytes.get(12..)
-        } else {
-            bytes.get(8..)
-        };
-        matches!(json, Some([b'{', ..]))
+        let json = if has_type_word(bytes) { bytes.get(12..) } else { bytes.get(8..) };
+        let mut text = json.unwrap_or_default().iter().filter(|byte| !byte.is_ascii_whitespace());
+        text.next() == Some(&b'{') && matches!(text.next(), Some(b'"' | b'}'))
     }
 }
 
@@ -74,12 +74,9 @@ fn has_type_word(bytes: &[u8]) -> bool {
 /// Takes what a length field declares; if there is less, the field is at fault.
 fn take<'a>(reader: &mut Reader<'a>, field: &'static str, len: u32) -> Result<&'a [u8]> {
     let available = reader.rest().len();
-    usize::try_from(len)
-        .ok()
-        .and_then(|len| reader.take(field, len).ok())
-        .ok_or(Error::count(
-            field,
-            Wanted::AtMost(available as u64),
-            len as usize,
-        ))
+    usize::try_from(len).ok().and_then(|len| reader.take(field, len).ok()).ok_or(Error::count(
+        field,
+        Wanted::AtMost(available as u64),
+        len as usize,
+    ))
 }

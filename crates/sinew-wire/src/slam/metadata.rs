@@ -109,30 +109,15 @@ impl Fields {
 /// The box, when all of it is there; an error when only a part is.
 fn bounding_box(data: &Value) -> Result<Option<BoundingBox>> {
     const FIELDS: [[&str; 2]; 3] = [["xmin", "xmax"], ["ymin", "ymax"], ["zmin", "zmax"]];
-    if FIELDS
-        .as_flattened()
-        .iter()
-        .all(|field| data.get(field).is_none())
-    {
+    if FIELDS.as_flattened().iter().all(|field| data.get(field).is_none()) {
         return Ok(None);
     }
     let number = |field: &'static str| match &data[field] {
         Value::Number(number) => Ok(number.as_f64().unwrap_or_default()),
-        Value::Null => Err(Error::new(
-            field,
-            Wanted::What("a number"),
-            Got::What("nothing"),
-        )),
-        _ => Err(Error::new(
-            field,
-            Wanted::What("a number"),
-            Got::What("another JSON value"),
-        )),
+        Value::Null => Err(Error::new(field, Wanted::What("a number"), Got::What("nothing"))),
+        _ => Err(Error::new(field, Wanted::What("a number"), Got::What("another JSON value"))),
     };
-    let mut bounds = BoundingBox {
-        min: [0.0; 3],
-        max: [0.0; 3],
-    };
+    let mut bounds = BoundingBox { min: [0.0; 3], max: [0.0; 3] };
     for (axis, [min, max]) in FIELDS.into_iter().enumerate() {
         (bounds.min[axis], bounds.max[axis]) = (number(min)?, number(max)?);
         if bounds.min[axis] > bounds.max[axis] {

@@ -58,11 +58,7 @@ fn packed(body: &[u8], origin: [f32; 3], out: &mut [[f32; 3]]) {
     let (blocks, tail) = body.as_chunks::<BLOCK>();
     let (out_blocks, out_tail) = out.as_flattened_mut().as_chunks_mut::<LANES>();
     for (block, out) in blocks.iter().zip(out_blocks) {
-        let vectors = block
-            .as_chunks::<16>()
-            .0
-            .iter()
-            .zip(origins.as_chunks::<8>().0);
+        let vectors = block.as_chunks::<16>().0.iter().zip(origins.as_chunks::<8>().0);
         for ((numbers, origins), out) in vectors.zip(out.as_chunks_mut::<8>().0) {
             let numbers: [u16; 8] =
                 core::array::from_fn(|i| u16::from_le_bytes([numbers[2 * i], numbers[2 * i + 1]]));
@@ -83,17 +79,12 @@ pub struct ChannelRange {
 }
 
 impl ChannelRange {
-    const NONE: ChannelRange = ChannelRange {
-        signed: (i16::MAX, i16::MIN),
-        unsigned: (u16::MAX, u16::MIN),
-    };
+    const NONE: ChannelRange =
+        ChannelRange { signed: (i16::MAX, i16::MIN), unsigned: (u16::MAX, u16::MIN) };
 
     fn join(self, other: ChannelRange) -> Self {
         ChannelRange {
-            signed: (
-                self.signed.0.min(other.signed.0),
-                self.signed.1.max(other.signed.1),
-            ),
+            signed: (self.signed.0.min(other.signed.0), self.signed.1.max(other.signed.1)),
             unsigned: (
                 self.unsigned.0.min(other.unsigned.0),
                 self.unsigned.1.max(other.unsigned.1),
@@ -103,18 +94,12 @@ impl ChannelRange {
 
     /// The signed range in metres.
     pub fn signed_metres(&self) -> (f64, f64) {
-        (
-            f64::from(self.signed.0) / 1000.0,
-            f64::from(self.signed.1) / 1000.0,
-        )
+        (f64::from(self.signed.0) / 1000.0, f64::from(self.signed.1) / 1000.0)
     }
 
     /// The unsigned range in metres.
     pub fn unsigned_metres(&self) -> (f64, f64) {
-        (
-            f64::from(self.unsigned.0) / 1000.0,
-            f64::from(self.unsigned.1) / 1000.0,
-        )
+        (f64::from(self.unsigned.0) / 1000.0, f64::from(self.unsigned.1) / 1000.0)
     }
 
     /// Largest minus smallest unsigned value.
@@ -162,10 +147,7 @@ fn lane_ranges(body: &[u8]) -> [ChannelRange; LANES] {
     for (lane, number) in lanes.iter_mut().zip(tail.as_chunks::<2>().0) {
         let number = u16::from_le_bytes(*number);
         let signed = number as i16;
-        *lane = lane.join(ChannelRange {
-            signed: (signed, signed),
-            unsigned: (number, number),
-        });
+        *lane = lane.join(ChannelRange { signed: (signed, signed), unsigned: (number, number) });
     }
     lanes
 }

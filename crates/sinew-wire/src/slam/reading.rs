@@ -50,15 +50,9 @@ pub enum Reason {
 pub fn choose(body: &[u8], bounds: Option<&BoundingBox>) -> Result<Choice> {
     if !body.len().is_multiple_of(Reading::Documented.point_len()) {
         Reading::Packed.count(body)?;
-        return Ok(Choice {
-            reading: Reading::Packed,
-            reason: Reason::NotMultipleOf12,
-        });
+        return Ok(Choice { reading: Reading::Packed, reason: Reason::NotMultipleOf12 });
     }
-    let documented = |reason| Choice {
-        reading: Reading::Documented,
-        reason,
-    };
+    let documented = |reason| Choice { reading: Reading::Documented, reason };
     let Some(bounds) = bounds else {
         return Ok(documented(Reason::Default));
     };
@@ -74,10 +68,7 @@ pub fn choose(body: &[u8], bounds: Option<&BoundingBox>) -> Result<Choice> {
         .iter()
         .all(|(first, second, width)| both_halves_fit(first, second, *width));
     if halves_fit {
-        return Ok(Choice {
-            reading: Reading::Packed,
-            reason: Reason::BothHalvesFitBox,
-        });
+        return Ok(Choice { reading: Reading::Packed, reason: Reason::BothHalvesFitBox });
     }
     Ok(documented(Reason::Default))
 }

@@ -60,11 +60,9 @@ impl Layout {
 
     /// The length that a datagram's length field declares for all of it.
     pub fn declared_len(self, bytes: &[u8]) -> Option<usize> {
-        let field = bytes
-            .get(self.header_len() - 2..self.header_len())?
-            .first_chunk()?;
-        let total = usize::from(u16::from_be_bytes(*field)) + self.overhead();
-        total.checked_sub(self.counted_check())
+        let field = bytes.get(self.header_len() - 2..self.header_len())?.first_chunk()?;
+        let payload = usize::from(u16::from_be_bytes(*field)).checked_sub(self.counted_check())?;
+        Some(self.overhead() + payload)
     }
 
     /// The layout that bytes 8 to 12 speak for.
@@ -155,13 +153,7 @@ impl<'a> Datagram<'a> {
         reader.u16_be("length")?;
         let payload_len = reader.rest().len().saturating_sub(CHECK_LEN);
         let payload = reader.take("payload", payload_len)?;
-        Ok(Datagram {
-            layout,
-            sequence,
-            command,
-            payload,
-            reserved,
-        })
+        Ok(Datagram { layout, sequence, command, payload, reserved })
     }
 
     /// Whether the reserved bytes are the documented ones.
@@ -177,9 +169,7 @@ impl<'a> Datagram<'a> {
         payload: &[u8],
         out: &mut [u8],
     ) -> Result<usize> {
-        Self::emit_with(layout, sequence, command, out, |out| {
-            out.put("payload", payload)
-        })
+        Self::emit_with(layout, sequence, command, out, |out| out.put("payload", payload))
     }
 
     pub(super) fn emit_with(

@@ -73,19 +73,11 @@ impl Keyframe {
             value: f32::from_be_bytes(value),
         };
         // Only this one slot's negative zero is a disguise; any other was meant.
-        Some(if keyframe == Keyframe::default() {
-            Keyframe::default()
-        } else {
-            keyframe
-        })
+        Some(if keyframe == Keyframe::default() { Keyframe::default() } else { keyframe })
     }
 
     fn encode(self) -> [u8; 8] {
-        let value = if self == Keyframe::default() {
-            -0.0
-        } else {
-            self.value
-        };
+        let value = if self == Keyframe::default() { -0.0 } else { self.value };
         let ([a, b], [c, d]) = (self.joint.to_be_bytes(), self.time_ms.to_be_bytes());
         let [e, f, g, h] = value.to_be_bytes();
         [a, b, c, d, e, f, g, h]

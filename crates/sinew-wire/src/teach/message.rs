@@ -61,19 +61,13 @@ impl Command {
     pub fn code(self) -> u8 {
         match self {
             Command::Unknown(code) => code,
-            known => Self::TABLE
-                .iter()
-                .find(|row| row.0 == known)
-                .map_or(0, |row| row.1),
+            known => Self::TABLE.iter().find(|row| row.0 == known).map_or(0, |row| row.1),
         }
     }
 
     /// The documents' name.
     pub fn name(self) -> &'static str {
-        Self::TABLE
-            .iter()
-            .find(|row| row.0 == self)
-            .map_or("Unknown", |row| row.2)
+        Self::TABLE.iter().find(|row| row.0 == self).map_or("Unknown", |row| row.2)
     }
 }
 
@@ -96,10 +90,7 @@ pub enum Sender {
 ///
 /// Written out, a message is padded with zeros to the size its command has in the layout.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[allow(
-    missing_docs,
-    reason = "fields are named as in docs/protocols/teach.md"
-)]
+#[allow(missing_docs, reason = "fields are named as in docs/protocols/teach.md")]
 pub enum Message<'a> {
     /// 0x09, opaque.
     ControlMode { rest: &'a [u8] },
@@ -128,21 +119,14 @@ pub enum Message<'a> {
     /// 0x41.
     Play(Play<'a>),
     /// Any other command answered: 0 is success.
-    Answer {
-        command: Command,
-        status: u32,
-        rest: &'a [u8],
-    },
+    Answer { command: Command, status: u32, rest: &'a [u8] },
     /// A command no document describes.
     Unknown { command: u8, payload: &'a [u8] },
 }
 
 /// The robot's state as it pushes it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[allow(
-    missing_docs,
-    reason = "fields are named as in docs/protocols/teach.md"
-)]
+#[allow(missing_docs, reason = "fields are named as in docs/protocols/teach.md")]
 pub struct Status<'a> {
     pub positions: [f32; JOINTS],
     pub velocities: [f32; JOINTS],
@@ -154,10 +138,7 @@ pub struct Status<'a> {
 
 /// The robot's state as the host sends it on entering teaching mode.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[allow(
-    missing_docs,
-    reason = "fields are named as in docs/protocols/teach.md"
-)]
+#[allow(missing_docs, reason = "fields are named as in docs/protocols/teach.md")]
 pub struct State<'a> {
     /// Bit 0: damping.
     pub mode_flags: u32,
@@ -174,10 +155,7 @@ pub struct State<'a> {
 
 /// A request to store an action.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[allow(
-    missing_docs,
-    reason = "fields are named as in docs/protocols/teach.md"
-)]
+#[allow(missing_docs, reason = "fields are named as in docs/protocols/teach.md")]
 pub struct Save<'a> {
     pub name: Name,
     /// Unix time in seconds.
@@ -193,10 +171,7 @@ pub struct Save<'a> {
 
 /// A request to play an action.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[allow(
-    missing_docs,
-    reason = "fields are named as in docs/protocols/teach.md"
-)]
+#[allow(missing_docs, reason = "fields are named as in docs/protocols/teach.md")]
 pub struct Play<'a> {
     /// 1 to 15.
     pub action_id: u32,
@@ -250,20 +225,14 @@ impl<'a> Actions<'a> {
             let wanted = Wanted::AtMost(u16::MAX.into());
             return Err(Error::count("action count", wanted, actions.len()));
         }
-        Ok(Actions {
-            source: Source::Slice(actions),
-            rest: &[],
-        })
+        Ok(Actions { source: Source::Slice(actions), rest: &[] })
     }
 
     fn read(payload: &'a [u8]) -> Result<Self> {
         let mut reader = Reader::new(payload);
         let count = usize::from(reader.u16_be("action count")?);
         let entries = reader.take("action list", count * ACTION_LEN)?;
-        Ok(Actions {
-            source: Source::Wire(entries.as_chunks().0),
-            rest: reader.rest(),
-        })
+        Ok(Actions { source: Source::Wire(entries.as_chunks().0), rest: reader.rest() })
     }
 
     /// The actions in order.
@@ -299,10 +268,7 @@ impl Action {
         let mut reader = Reader::new(bytes);
         let name = reader.array("name").unwrap_or([0; NAME_FIELD]);
         let metadata = reader.u32_be("metadata").unwrap_or_default();
-        Action {
-            name: Name::from_field(name),
-            metadata,
-        }
+        Action { name: Name::from_field(name), metadata }
     }
 }
 
@@ -316,7 +282,10 @@ impl<'a> Message<'a> {
         let mut reader = Reader::new(payload);
         let message = match command {
             Command::Unknown(command) => return Ok(Message::Unknown { command, payload }),
-            Command::List if !control => return Actions::read(payload).map(Message::List),
+            // A failure has the size of a request too, and no action count where its status begins.
+            Command::List if !control || from_robot && !payload.starts_with(&[0, 0]) => {
+                return Actions::read(payload).map(Message::List);
+            }
             Command::Subscribe if payload.len() >= STATUS_NEEDS => {
                 return Status::read(reader).map(Message::Status);
             }
@@ -325,11 +294,7 @@ impl<'a> Message<'a> {
             }
             _ if from_robot => {
                 let status = reader.u32_be("payload length")?;
-                Message::Answer {
-                    command,
-                    status,
-                    rest: reader.rest(),
-                }
+                Message::Answer { command, status, rest: reader.rest() }
             }
             Command::ControlMode => Message::ControlMode { rest: payload },
             Command::ParameterSync => Message::ParameterSync { rest: payload },
@@ -337,41 +302,25 @@ impl<'a> Message<'a> {
             Command::List => Message::ListRequest { rest: payload },
             Command::Ready => {
                 let ready = reader.u32_be("payload length")?;
-                Message::Ready {
-                    ready,
-                    rest: reader.rest(),
-                }
+                Message::Ready { ready, rest: reader.rest() }
             }
             Command::Enter => {
                 let mode_flags = reader.u32_be("payload length")?;
-                Message::Maintain {
-                    mode_flags,
-                    rest: reader.rest(),
-                }
+                Message::Maintain { mode_flags, rest: reader.rest() }
             }
             Command::Exit => {
                 let mode_flags = reader.u32_be("payload length")?;
-                Message::Exit {
-                    mode_flags,
-                    rest: reader.rest(),
-                }
+                Message::Exit { mode_flags, rest: reader.rest() }
             }
             Command::Record => {
                 let flag = reader.u32_be("payload length")?;
-                Message::Record {
-                    flag,
-                    rest: reader.rest(),
-                }
+                Message::Record { flag, rest: reader.rest() }
             }
             Command::Save => return Save::read(payload).map(Message::Save),
             Command::Play => return Play::read(payload).map(Message::Play),
         };
         if payload.len() < 4 {
-            return Err(Error::count(
-                "payload length",
-                Wanted::AtLeast(4),
-                payload.len(),
-            ));
+            return Err(Error::count("payload length", Wanted::AtLeast(4), payload.len()));
         }
         Ok(message)
     }
@@ -397,9 +346,7 @@ impl<'a> Message<'a> {
     /// Writes the datagram into `out` and returns how many bytes it took.
     pub fn emit(&self, layout: Layout, sequence: Sequence, out: &mut [u8]) -> Result<usize> {
         let command = self.command().code();
-        Datagram::emit_with(layout, sequence, command, out, |out| {
-            self.emit_payload(layout, out)
-        })
+        Datagram::emit_with(layout, sequence, command, out, |out| self.emit_payload(layout, out))
     }
 
     /// The datagram in a buffer of its own.
@@ -459,10 +406,7 @@ impl<'a> Message<'a> {
                 between("interpolation", play.interpolation.into(), 0, 2);
             }
             Message::List(actions) => {
-                actions
-                    .iter()
-                    .filter_map(|action| action.name.as_str().err())
-                    .for_each(report);
+                actions.iter().filter_map(|action| action.name.as_str().err()).for_each(report);
             }
             _ => {}
         }
@@ -496,12 +440,8 @@ impl<'a> Message<'a> {
                 PLAY_LEN
             }
             Message::Ready { ready: word, .. }
-            | Message::Maintain {
-                mode_flags: word, ..
-            }
-            | Message::Exit {
-                mode_flags: word, ..
-            }
+            | Message::Maintain { mode_flags: word, .. }
+            | Message::Exit { mode_flags: word, .. }
             | Message::Record { flag: word, .. }
             | Message::Answer { status: word, .. } => {
                 out.put("payload", &word.to_be_bytes())?;
@@ -594,12 +534,7 @@ impl<'a> Save<'a> {
 
     fn write(&self, out: &mut Writer<'_>) -> Result<()> {
         out.put("name", self.name.as_field())?;
-        for word in [
-            self.timestamp,
-            self.duration_ms,
-            self.frame_count,
-            self.flags,
-        ] {
+        for word in [self.timestamp, self.duration_ms, self.frame_count, self.flags] {
             out.put("save", &word.to_be_bytes())?;
         }
         self.keyframes.write(out)
@@ -631,11 +566,7 @@ impl<'a> Play<'a> {
 /// A reader over a payload that must have this many bytes.
 fn whole(payload: &[u8], needs: usize) -> Result<Reader<'_>> {
     if payload.len() < needs {
-        return Err(Error::count(
-            "payload length",
-            Wanted::AtLeast(needs as u64),
-            payload.len(),
-        ));
+        return Err(Error::count("payload length", Wanted::AtLeast(needs as u64), payload.len()));
     }
     Ok(Reader::new(payload))
 }

@@ -20,11 +20,7 @@ impl Name {
             return Err(Error::count("name length in bytes", wanted, text.len()));
         }
         if text.contains('\0') {
-            return Err(Error::new(
-                "name",
-                Wanted::What("no NUL inside"),
-                Got::What("a NUL"),
-            ));
+            return Err(Error::new("name", Wanted::What("no NUL inside"), Got::What("a NUL")));
         }
         let mut field = [0; NAME_FIELD];
         for (place, byte) in field.iter_mut().zip(text.bytes()) {
@@ -45,22 +41,14 @@ impl Name {
 
     /// The text up to the first NUL, when it is a name that [`Name::new`] would take.
     pub fn as_str(&self) -> Result<&str> {
-        let end = self
-            .0
-            .iter()
-            .position(|&byte| byte == 0)
-            .unwrap_or(NAME_FIELD);
+        let end = self.0.iter().position(|&byte| byte == 0).unwrap_or(NAME_FIELD);
         let text = self.0.get(..end).unwrap_or_default();
         if text.is_empty() || end == NAME_FIELD {
             let wanted = Wanted::Between(1, NAME_FIELD as i64 - 1);
             return Err(Error::count("name length in bytes", wanted, end));
         }
         core::str::from_utf8(text).map_err(|_| {
-            Error::new(
-                "name",
-                Wanted::What("UTF-8"),
-                Got::What("bytes that are not UTF-8"),
-            )
+            Error::new("name", Wanted::What("UTF-8"), Got::What("bytes that are not UTF-8"))
         })
     }
 }

@@ -1,0 +1,340 @@
+//! A serial stream: frames, damaged frames, rubbish.
+
+use alloc::{
+    format,
+    string::{String, ToString},
+};
+use core::ops::ControlFlow;
+
+use super::{Element, Options, Proto, Rows, float, hex};
+use crate::{
+    Error, Wanted,
+    gd32::{
+        Body, Command, Deframer, Frame, MAX_FRAME, Message, Profile, STATUS_LEN, SYNC, Sender,
+        Status, What,
+    },
+};
+
+pub(super) fn has_frame(bytes: &[u8]) -> bool {
+    let mut deframer = Deframer::new();
+    // In slices, so that a long recording is not searched to its end for the answer at its start.
+    for slice in bytes.chunks(16 * MAX_FRAME) {
+        deframer.push(slice, |_| {});
+        if deframer.counters().frames > 0 {
+            return true;
+        }
+    }
+    deframer.finish(|_| {});
+    deframer.counters().frames > 0
+}
+
+pub(super) fn explain(
+    bytes: &[u8],
+    options: &Options,
+    sink: &mut dyn FnMut(Element) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let mut walk =
+        Walk { bytes, options, sink, done: 0, frames: 0, flow: ControlFlow::Continue(()) };
+    let mut deframer = Deframer::new();
+    for slice in bytes.chunks(16 * MAX_FRAME) {
+        deframer.push(slice, |piece| walk.piece(piece.offset as usize, piece.what));
+        walk.flow?;
+    }
+    deframer.finish(|piece| walk.piece(piece.offset as usize, piece.what));
+    walk.flow?;
+    walk.dropped(bytes.len())
+}
+
+struct Walk<'a> {
+    bytes: &'a [u8],
+    options: &'a Options,
+    sink: &'a mut dyn FnMut(Element) -> ControlFlow<()>,
+    /// Everything before this has been handed out.
+    done: usize,
+    frames: usize,
+    flow: ControlFlow<()>,
+}
+
+impl Walk<'_> {
+    fn piece(&mut self, offset: usize, what: What<'_>) {
+        // What is dropped becomes elements once it is known how far it goes.
+        if let (What::Frame(frame), ControlFlow::Continue(())) = (what, self.flow) {
+            self.frames += 1;
+            self.flow = self.dropped(offset);
+            if self.flow.is_continue() {
+                self.flow = (self.sink)(good(&frame, offset, self.options));
+            }
+            self.done = offset + frame.bytes().len();
+        }
+    }
+
+    /// Hands out what lies between the last frame and `end`: damaged frames, and rubbish.
+    fn dropped(&mut self, end: usize) -> ControlFlow<()> {
+        while self.done < end {
+            let region = self.bytes.get(self.done..end).unwrap_or_default();
+            let is_last = end == self.bytes.len();
+            let found = (0..region.len()).find_map(|at| {
+                let candidate = region.get(at..)?;
+                let length = damaged_len(candidate, is_last, self.frames == 0)?;
+                Some((at, candidate.get(..length)?))
+            });
+            let (rubbish, damaged) = match found {
+                Some((at, damaged)) => (region.get(..at).unwrap_or_default(), Some(damaged)),
+                None => (region, None),
+            };
+            if !rubbish.is_empty() {
+                (self.sink)(Element::rubbish(self.done, rubbish))?;
+                self.done += rubbish.len();
+            }
+            if let Some(damaged) = damaged {
+                (self.sink)(bad(damaged, self.done))?;
+                self.done += damaged.len();
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// How many bytes of `candidate` are a frame that was damaged or cut off, rather than rubbish.
+fn damaged_len(candidate: &[u8], is_last: bool, nothing_else: bool) -> Option<usize> {
+    let behind_sync = candidate.strip_prefix(&SYNC)?;
+    let next = behind_sync.windows(2).position(|pair| pair == SYNC);
+    let up_to_next = next.map_or(candidate.len(), |at| at + SYNC.len());
+    match behind_sync.first() {
+        Some(&len) if len >= 3 => {
+            let total = 3 + usize::from(len);
+            if total <= candidate.len() { Some(total) } else { is_last.then_some(up_to_next) }
+        }
+        None => is_last.then_some(candidate.len()),
+        // An impossible LEN: a frame only if the input holds no better one.
+        Some(_) => nothing_else.then_some(up_to_next),
+    }
+}
+
+fn title(name: &str, command: u8, sender: Option<Sender>) -> String {
+    let way = match sender {
+        Some(Sender::Host) => ", host to controller",
+        Some(Sender::Controller) => ", controller to host",
+        None => "",
+    };
+    format!("GD32 {name} (0x{command:02X}){way}")
+}
+
+/// The rows before the payload.
+fn header(bytes: &[u8], offset: usize, name: &str) -> Rows {
+    let mut rows = Rows::new(offset, offset + bytes.len());
+    rows.frame(2, "sync", "");
+    if let Some(len) = bytes.get(2) {
+        rows.frame(1, "length", format!("{len}: command, payload and check"));
+    }
+    if let Some(command) = bytes.get(3) {
+        rows.frame(1, "command", format!("0x{command:02X} {name}"));
+    }
+    rows
+}
+
+fn command_facts(element: &mut Element, command: u8, name: &str, payload: &[u8]) {
+    element.has_fields = true;
+    element.fact("command", command);
+    element.fact("name", name);
+    element.fact("payload", hex(payload));
+}
+
+fn good(frame: &Frame<'_>, offset: usize, options: &Options) -> Element {
+    let sender = options.from_robot.map(|robot| match robot {
+        true => Sender::Controller,
+        false => Sender::Host,
+    });
+    let command = Command::from(frame.command());
+    let parsed = Message::parse(frame, sender);
+    let guessed = sender.unwrap_or_else(|| Sender::guess(command, frame.payload().len()));
+    let (name, sender) = match &parsed {
+        Ok(message) => (message.body.name(), message.body.sender()),
+        Err(_) if guessed == Sender::Controller => {
+            (command.answer_name().unwrap_or(command.name()), Some(guessed))
+        }
+        Err(_) => (command.name(), Some(guessed)),
+    };
+    let title = title(name, frame.command(), sender);
+    let mut element = Element::new(Proto::Gd32, offset, frame.bytes().len(), title);
+    command_facts(&mut element, frame.command(), name, frame.payload());
+    let mut rows = header(frame.bytes(), offset, name);
+    match parsed {
+        Ok(message) => {
+            body_rows(&mut rows, &message.body, &options.profile);
+            rows.skip_to(offset + 4 + frame.payload().len() - message.extra.len());
+            rows.rest(message.extra);
+        }
+        Err(error) => {
+            element.problem(error);
+            rows.rest(frame.payload());
+        }
+    }
+    match frame.check() {
+        Some(check) => rows.frame(2, "check", format!("0x{check:04X}, right")),
+        None => element.notes.push("0x08 without a check: accepted, never sent".into()),
+    }
+    element.rows = rows.rows;
+    element
+}
+
+/// A frame whose check or length is wrong, or that was cut off.
+fn bad(bytes: &[u8], offset: usize) -> Element {
+    let error = match Frame::new_checked(bytes) {
+        Err(error) => error,
+        // Cannot be: a good frame would have been found.
+        Ok(_) => Error::count("frame length", Wanted::AtLeast(4), bytes.len()),
+    };
+    let command = bytes.get(3).copied();
+    let name = command.map_or("frame", |command| Command::from(command).name());
+    let heading = match command {
+        Some(command) => title(name, command, None),
+        None => "GD32 frame".to_string(),
+    };
+    let mut element = Element::new(Proto::Gd32, offset, bytes.len(), heading).invalid(error);
+    let mut rows = header(bytes, offset, name);
+    let whole = bytes.get(2).is_some_and(|&len| len >= 3 && 3 + usize::from(len) == bytes.len());
+    let payload_end = bytes.len() - if whole { 2 } else { 0 };
+    let payload = bytes.get(4..payload_end).unwrap_or_default();
+    if let Some(command) = command {
+        command_facts(&mut element, command, name, payload);
+    }
+    if !payload.is_empty() {
+        rows.frame(payload.len(), "payload", "not decoded");
+    }
+    if whole {
+        rows.frame(2, "check", format!("wrong: {} wanted", error.wanted));
+    }
+    element.rows = rows.rows;
+    element
+}
+
+fn body_rows(rows: &mut Rows, body: &Body<'_>, profile: &Profile) {
+    let scaled = |raw: i32| float((f64::from(raw) / f64::from(profile.velocity_scale)) as f32);
+    match *body {
+        Body::Velocity(velocity) => {
+            let (linear, angular) = (scaled(velocity.linear), scaled(velocity.angular));
+            let text = format!("{linear} m/s ({} units)", velocity.linear);
+            rows.said(4, "linear", linear, text);
+            let text = format!("{angular} rad/s ({} units)", velocity.angular);
+            rows.said(4, "angular", angular, text);
+        }
+        Body::WheelSpeeds(speeds) => {
+            for (name, speed) in [("left", speeds.left), ("right", speeds.right)] {
+                let metres = float(f32::from(speed) / 1000.0);
+                let text = format!("{metres} m/s");
+                rows.said(2, name, metres, text);
+            }
+        }
+        Body::Vacuum(raw) => {
+            let percent = float(f32::from(raw) / profile.vacuum_scale);
+            let text = format!("{percent} % ({raw} units)");
+            rows.said(2, "percent", percent, text);
+        }
+        Body::SideBrush(percent) | Body::MainBrush(percent) => {
+            rows.said(1, "percent", percent, format!("{percent} %"));
+        }
+        Body::LidarPwm(percent) => rows.said(4, "percent", percent, format!("{percent} %")),
+        Body::MotorMode(mode) => rows.said(1, "mode", u8::from(mode), format!("{mode:?}")),
+        Body::LidarEnable(switch)
+        | Body::CliffIr(switch)
+        | Body::LidarPower(switch)
+        | Body::MainBoardPower(switch)
+        | Body::ChargerPower(switch) => {
+            rows.said(1, "state", u8::from(switch), format!("{switch:?}"));
+        }
+        Body::DockIr(state) => rows.said(1, "state", u8::from(state), format!("{state:?}")),
+        Body::Led(mode) => {
+            let text = format!("{}, {}: {}", mode.colour(), mode.animation(), mode.purpose());
+            rows.said(1, "state", mode.0, format!("{} = {text}", mode.0));
+        }
+        Body::ProtocolSync(value)
+        | Body::ProtocolSyncAck(value)
+        | Body::LidarConfigAck(value)
+        | Body::MotorInit(value)
+        | Body::UnknownSensor(value)
+        | Body::ImuStateAnswer(value) => rows.field(1, "value", value),
+        Body::CliffIrDirection(value) => rows.field(1, "direction", value),
+        Body::LidarConfig(bytes) => rows.field(4, "value", hex(&bytes)),
+        Body::LidarPrepare(bytes) => {
+            rows.said(4, "value", hex(&bytes), "prepares the lidar");
+        }
+        Body::UnknownLidar(bytes) => rows.field(3, "value", hex(&bytes)),
+        Body::LidarState(bytes) => rows.field(8, "value", hex(&bytes)),
+        Body::Version(version) => {
+            let text = String::from_utf8_lossy(version.text()).into_owned();
+            rows.field(version.0.len(), "version", text);
+            if let Some(code) = version.code() {
+                rows.field(0, "code", code);
+            }
+        }
+        Body::Status { fields, .. } => status_rows(rows, &fields, profile),
+        Body::Unknown { payload, .. } => rows.rest(payload),
+        Body::McuSleep
+        | Body::WakeupAck
+        | Body::Heartbeat
+        | Body::HeartbeatAck
+        | Body::VersionRequest
+        | Body::Initialize
+        | Body::InitializeAck
+        | Body::ResetErrorCode
+        | Body::RequestData
+        | Body::LidarQuery
+        | Body::MainBoardRestart
+        | Body::ImuCalibrate
+        | Body::ImuState
+        | Body::CompassCalibrate
+        | Body::CompassState => {}
+    }
+}
+
+/// The status packet under the names its fields have in the network interface.
+fn status_rows(rows: &mut Rows, status: &Status, profile: &Profile) {
+    let start = rows.at;
+    let mut at = |offset: usize, length: usize, name, value: serde_json::Value| {
+        rows.skip_to(start + offset);
+        rows.field(length, name, value);
+    };
+    at(0x01, 1, "bumper_left", status.bumper_left.into());
+    at(0x01, 1, "bumper_right", status.bumper_right.into());
+    at(0x03, 1, "cliff_left_side", status.cliff_left_side.into());
+    at(0x03, 1, "cliff_left_front", status.cliff_left_front.into());
+    at(0x03, 1, "cliff_right_front", status.cliff_right_front.into());
+    at(0x03, 1, "cliff_right_side", status.cliff_right_side.into());
+    at(0x04, 1, "dustbox_attached", status.dustbox_attached.into());
+    at(0x07, 1, "is_dock_connected", status.on_dock.into());
+    at(0x07, 1, "is_charging", status.charging.into());
+    at(0x08, 1, "battery_voltage", float(status.battery_volts()));
+    at(0x08, 1, "battery_level", status.battery_percent().into());
+    let (left, right) = profile.encoders(status);
+    let left_first = profile.encoder_order == crate::gd32::EncoderOrder::LeftFirst;
+    let wheels = if left_first {
+        [("wheel_left", left), ("wheel_right", right)]
+    } else {
+        [("wheel_right", right), ("wheel_left", left)]
+    };
+    for (offset, (name, count)) in [0x10, 0x18].into_iter().zip(wheels) {
+        at(offset, 8, name, count.into());
+    }
+    let [yaw, pitch, roll] = status.gyro;
+    let [x, y, z] = status.accel;
+    let [gx, gy, gz] = status.gravity;
+    let motion = [
+        ("gyro_yaw", yaw),
+        ("accel_x", x),
+        ("gyro_pitch", pitch),
+        ("accel_y", y),
+        ("gyro_roll", roll),
+        ("accel_z", z),
+        ("gravity_x", gx),
+        ("gravity_y", gy),
+        ("gravity_z", gz),
+    ];
+    for (offset, (name, value)) in (0x28..).step_by(2).zip(motion) {
+        at(offset, 2, name, value.into());
+    }
+    at(0x3A, 4, "start_button", status.start_button.into());
+    at(0x3E, 4, "dock_button", status.dock_button.into());
+    at(0x46, 1, "water_tank", status.water_tank.into());
+    rows.skip_to(start + STATUS_LEN);
+}

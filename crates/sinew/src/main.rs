@@ -1,0 +1,40 @@
+//! The command line: arguments, text and JSON output, exit codes.
+
+mod cmd;
+mod hex;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Done.
+const DONE: u8 = 0;
+/// Asked and failed: refused, invalid, not found.
+const FAILED: u8 = 1;
+/// Wrong usage; of `decode`, also that nothing was recognised.
+const USAGE: u8 = 2;
+
+/// Links a computer to robots whose protocols had to be reverse-engineered.
+#[derive(Parser)]
+#[command(name = "sinew", version, propagate_version = true)]
+struct Args {
+    #[command(subcommand)]
+    command: cmd::Command,
+    /// Print JSON.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match args.command.run(args.json) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::from(DONE),
+        Err(error) => {
+            anstream::eprintln!("{}error:{} {error:#}", output::RED.render(), output::PLAIN);
+            let usage = error.downcast_ref::<cmd::Usage>().is_some();
+            ExitCode::from(if usage { USAGE } else { FAILED })
+        }
+    }
+}

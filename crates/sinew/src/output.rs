@@ -1,0 +1,20 @@
+//! Colours, and what a closed pipe means.
+
+use std::io;
+
+use anstyle::{AnsiColor, Color, Reset, Style};
+
+pub(crate) const RED: Style = Style::new().fg_color(Some(Color::Ansi(AnsiColor::Red))).bold();
+pub(crate) const GREEN: Style = Style::new().fg_color(Some(Color::Ansi(AnsiColor::Green)));
+pub(crate) const YELLOW: Style = Style::new().fg_color(Some(Color::Ansi(AnsiColor::Yellow)));
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const PLAIN: Reset = Reset;
+
+/// Whether the reader of our output has gone, which is its right (`sinew … | head`).
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
