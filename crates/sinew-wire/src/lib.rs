@@ -27,6 +27,8 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
+#[macro_use]
+mod width;
 mod bytes;
 pub mod dtls;
 mod error;

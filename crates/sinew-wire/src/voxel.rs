@@ -25,6 +25,9 @@ pub const MAX_LAYERS: usize = 256;
 
 const ROW_BYTES: usize = SIDE / 8;
 const LAYER_BYTES: usize = ROW_BYTES * SIDE;
+/// Most bytes that LZ4 makes of one: what is declared beyond that need not be allocated to be
+/// found wrong.
+const MOST_EXPANSION: usize = 255;
 
 /// A voxel map, decompressed.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,11 +54,16 @@ impl VoxelMap {
         }
         let origin = numbers("origin", &data["origin"])?;
         let layers = layers(data)?;
-        let mut bits = alloc::vec![0; layers * LAYER_BYTES];
-        let len = lz4_flex::block::decompress_into(message.body, &mut bits).map_err(|_| {
+        let bad_block = || {
             let got = Got::What("bytes that do not decompress to it");
             Error::new("body", Wanted::What("an LZ4 block of src_size bytes"), got)
-        })?;
+        };
+        if layers * LAYER_BYTES > message.body.len().saturating_mul(MOST_EXPANSION) {
+            return Err(bad_block());
+        }
+        let mut bits = alloc::vec![0; layers * LAYER_BYTES];
+        let len =
+            lz4_flex::block::decompress_into(message.body, &mut bits).map_err(|_| bad_block())?;
         if len != bits.len() {
             return Err(Error::count("src_size", Wanted::Exactly(len as u64), bits.len()));
         }
@@ -142,7 +150,8 @@ fn layers(data: &Value) -> Result<usize> {
     };
     let most = (MAX_LAYERS * LAYER_BYTES) as u64;
     if src_size > most {
-        return Err(Error::count("src_size", Wanted::AtMost(most), src_size as usize));
+        let got = Got::Float(src_size as f64);
+        return Err(Error::new("src_size", Wanted::AtMost(most), got));
     }
     if !src_size.is_multiple_of(LAYER_BYTES as u64) {
         let wanted = Wanted::MultipleOf(LAYER_BYTES as u64);

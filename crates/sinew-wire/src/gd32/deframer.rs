@@ -1,4 +1,4 @@
-use super::frame::{Frame, MAX_FRAME, Probe, SYNC};
+use super::frame::{Fault, Frame, MAX_FRAME, Probe, SYNC};
 use crate::Error;
 
 /// Finds frames in a stream that arrives in any split.
@@ -79,7 +79,8 @@ impl Deframer {
         if self.carried > 0 {
             return;
         }
-        let left = scan(input, &mut self.offset, &mut self.counters, &mut sink);
+        let (offset, counters) = (&mut self.offset, &mut self.counters);
+        let left = at_full_width!(scan(input, offset, counters, &mut sink));
         if let Some(room) = self.carry.get_mut(..left.len()) {
             room.copy_from_slice(left);
             self.carried = left.len();
@@ -116,7 +117,7 @@ impl Deframer {
                     let len = frame.bytes().len();
                     self.forget(len);
                 }
-                Probe::Bad(reason) => self.drop_candidate(Some(reason), sink),
+                Probe::Bad(fault) => self.drop_candidate(Some(fault), sink),
                 Probe::Incomplete(needed) => {
                     let missing = needed.saturating_sub(self.carried).min(input.len());
                     let (more, rest) = input.split_at(missing);
@@ -132,10 +133,11 @@ impl Deframer {
         input
     }
 
-    fn drop_candidate(&mut self, reason: Option<Error>, sink: &mut impl FnMut(Piece<'_>)) {
+    fn drop_candidate(&mut self, fault: Option<Fault>, sink: &mut impl FnMut(Piece<'_>)) {
         let carried = self.carry.get(..self.carried).unwrap_or_default();
         let bytes = rubbish(carried);
-        self.counters.drop(bytes.len(), reason);
+        self.counters.drop(bytes.len(), fault);
+        let reason = fault.map(|fault| fault.error(carried));
         sink(Piece { offset: self.offset, what: What::Dropped { bytes, reason } });
         let len = bytes.len();
         self.forget(len);
@@ -155,18 +157,18 @@ impl Default for Deframer {
 }
 
 impl Counters {
-    fn drop(&mut self, bytes: usize, reason: Option<Error>) {
+    fn drop(&mut self, bytes: usize, fault: Option<Fault>) {
         self.dropped += bytes as u64;
-        match reason.map(|error| error.field) {
-            Some("check") => self.bad_checks += 1,
-            Some("LEN") => self.bad_lengths += 1,
-            _ => {}
+        match fault {
+            Some(Fault::Check) => self.bad_checks += 1,
+            Some(Fault::Length) => self.bad_lengths += 1,
+            Some(Fault::Sync) | None => {}
         }
     }
 }
 
 /// Hands out what lies whole in `bytes`; returns the incomplete frame at the end.
-#[inline]
+#[inline(always)]
 fn scan<'i>(
     mut bytes: &'i [u8],
     offset: &mut u64,
@@ -180,12 +182,12 @@ fn scan<'i>(
                 sink(Piece { offset: *offset, what: What::Frame(frame) });
                 frame.bytes().len()
             }
-            Probe::Bad(reason) => {
-                let bytes = rubbish(bytes);
-                counters.drop(bytes.len(), Some(reason));
-                let what = What::Dropped { bytes, reason: Some(reason) };
+            Probe::Bad(fault) => {
+                let dropped = rubbish(bytes);
+                counters.drop(dropped.len(), Some(fault));
+                let what = What::Dropped { bytes: dropped, reason: Some(fault.error(bytes)) };
                 sink(Piece { offset: *offset, what });
-                bytes.len()
+                dropped.len()
             }
             Probe::Incomplete(_) => break,
         };

@@ -18,10 +18,11 @@ const INITIALIZE: u8 = 0x08;
 ///
 /// Document 003 says only "word sum". Its frame `FA FB 07 17 01 F0 DF FA 07 1A`
 /// proves the XOR: adding the odd byte would give `08 DA`.
+#[inline]
 pub fn checksum(covered: &[u8]) -> u16 {
-    // Eight lanes of 16 bits, so that the compiler keeps them in one vector.
-    let (blocks, rest) = covered.as_chunks::<16>();
-    let mut lanes = [0u16; 8];
+    // Sixteen lanes of 16 bits, so that the compiler keeps them in vectors.
+    let (blocks, rest) = covered.as_chunks::<32>();
+    let mut lanes = [0u16; 16];
     for block in blocks {
         for (lane, word) in lanes.iter_mut().zip(block.as_chunks::<2>().0) {
             *lane = lane.wrapping_add(u16::from_be_bytes(*word));
@@ -37,7 +38,6 @@ pub fn checksum(covered: &[u8]) -> u16 {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
     bytes: &'a [u8],
-    command: u8,
     payload: &'a [u8],
 }
 
@@ -47,7 +47,15 @@ pub(crate) enum Probe<'a> {
     Frame(Frame<'a>),
     /// Could become a frame once there are this many bytes.
     Incomplete(usize),
-    Bad(Error),
+    Bad(Fault),
+}
+
+/// Why no frame begins where one was looked for. Small, since every byte of noise has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    Sync,
+    Length,
+    Check,
 }
 
 impl<'a> Frame<'a> {
@@ -62,49 +70,42 @@ impl<'a> Frame<'a> {
             Probe::Incomplete(needed) => {
                 Err(Error::count("frame length", Wanted::AtLeast(needed as u64), bytes.len()))
             }
-            Probe::Bad(error) => Err(error),
+            Probe::Bad(fault) => Err(fault.error(bytes)),
         }
     }
 
     /// Judges the front of `bytes`, which must not be empty for any verdict but `Incomplete`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn probe(bytes: &'a [u8]) -> Probe<'a> {
-        let (len, command) = match *bytes {
-            [0xFA, 0xFB, len, command, ..] => (len, command),
-            [0xFA, 0xFB, 0 | 2, ..] => return Probe::Bad(length_error(bytes)),
-            [] | [0xFA] | [0xFA, 0xFB] | [0xFA, 0xFB, _] => return Probe::Incomplete(MIN_FRAME),
-            _ => {
-                let got = bytes.iter().take(2).fold(0, |got, &byte| got << 8 | u64::from(byte));
-                return Probe::Bad(Error::hex("sync", 4, 0xFAFB, got));
-            }
-        };
+        let [0xFA, 0xFB, len, command, ..] = *bytes else { return Frame::probe_short(bytes) };
         let total = 3 + usize::from(len);
         let Some(bytes) = bytes.get(..total) else {
-            return if len < 3 {
-                Probe::Bad(length_error(bytes))
-            } else {
-                Probe::Incomplete(total)
-            };
+            return if len < 3 { Probe::Bad(Fault::Length) } else { Probe::Incomplete(total) };
         };
         match *bytes {
             [_, _, _, ref covered @ .., high, low] if len >= 3 => {
-                let (wanted, got) = (checksum(covered), u16::from_be_bytes([high, low]));
-                if wanted != got {
-                    return Probe::Bad(Error::hex("check", 4, wanted.into(), got.into()));
+                if checksum(covered) != u16::from_be_bytes([high, low]) {
+                    return Probe::Bad(Fault::Check);
                 }
-                let payload = covered.get(1..).unwrap_or_default();
-                Probe::Frame(Frame { bytes, command, payload })
+                Probe::Frame(Frame { bytes, payload: covered.get(1..).unwrap_or_default() })
             }
-            _ if len == 1 && command == INITIALIZE => {
-                Probe::Frame(Frame { bytes, command, payload: &[] })
-            }
-            _ => Probe::Bad(length_error(bytes)),
+            _ if len == 1 && command == INITIALIZE => Probe::Frame(Frame { bytes, payload: &[] }),
+            _ => Probe::Bad(Fault::Length),
+        }
+    }
+
+    /// Judges bytes that do not begin with a whole header.
+    fn probe_short(bytes: &[u8]) -> Probe<'a> {
+        match *bytes {
+            [0xFA, 0xFB, 0 | 2, ..] => Probe::Bad(Fault::Length),
+            [] | [0xFA] | [0xFA, 0xFB] | [0xFA, 0xFB, _] => Probe::Incomplete(MIN_FRAME),
+            _ => Probe::Bad(Fault::Sync),
         }
     }
 
     /// The command byte.
-    pub const fn command(&self) -> u8 {
-        self.command
+    pub fn command(&self) -> u8 {
+        self.bytes.get(3).copied().unwrap_or_default()
     }
 
     /// What stands between the command and the check.
@@ -126,14 +127,29 @@ impl<'a> Frame<'a> {
     }
 }
 
-fn length_error(bytes: &[u8]) -> Error {
-    let len = bytes.get(2).copied().unwrap_or_default();
-    Error::new("LEN", Wanted::Between(3, 255), Got::Number(len.into()))
+impl Fault {
+    /// The fault with what was wanted and what `bytes` have instead.
+    pub(crate) fn error(self, bytes: &[u8]) -> Error {
+        let len = bytes.get(2).copied().unwrap_or_default();
+        match self {
+            Fault::Sync => {
+                let got = bytes.iter().take(2).fold(0, |got, &byte| got << 8 | u64::from(byte));
+                Error::hex("sync", 4, 0xFAFB, got)
+            }
+            Fault::Length => Error::new("LEN", Wanted::Between(3, 255), Got::Number(len.into())),
+            Fault::Check => {
+                let covered = bytes.get(3..1 + usize::from(len)).unwrap_or_default();
+                let got = bytes.get(1 + usize::from(len)..).and_then(<[u8]>::first_chunk);
+                let got = got.copied().map_or(0, u16::from_be_bytes);
+                Error::hex("check", 4, checksum(covered).into(), got.into())
+            }
+        }
+    }
 }
 
 impl fmt::Debug for Frame<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Frame(0x{:02x} {:02x?})", self.command, self.payload)
+        write!(f, "Frame(0x{:02x} {:02x?})", self.command(), self.payload)
     }
 }
 

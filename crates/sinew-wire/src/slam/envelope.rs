@@ -65,10 +65,17 @@ impl<'a> Message<'a> {
     }
 }
 
-/// The type word is also the length of the smallest JSON object, `{}`: the brace decides.
+/// The type word is also the length of the smallest JSON object, `{}`. Where that stands behind
+/// it, only lengths that fit make it a type word.
 fn has_type_word(bytes: &[u8]) -> bool {
-    bytes.starts_with(&TYPE_WORD)
-        && !(matches!(bytes.get(8..10), Some(b"{}")) && bytes.get(12) != Some(&b'{'))
+    let Some(message) = bytes.strip_prefix(&TYPE_WORD) else { return false };
+    if !matches!(message.get(4..6), Some(b"{}")) {
+        return true;
+    }
+    let mut reader = Reader::new(message);
+    let (json_len, binary_len) = (reader.u32_le("json_len"), reader.u32_le("binary_len"));
+    let lengths = u64::from(json_len.unwrap_or(0)) + u64::from(binary_len.unwrap_or(u32::MAX));
+    reader.rest().first() == Some(&b'{') && lengths <= reader.rest().len() as u64
 }
 
 /// Takes what a length field declares; if there is less, the field is at fault.

@@ -4,18 +4,6 @@
 use super::Reading;
 use crate::{Error, Result, Wanted};
 
-/// Runs an `#[inline(always)]` loop compiled for the vectors this CPU has, or, without `std`, for
-/// those every CPU of the target has.
-macro_rules! at_full_width {
-    ($run:expr) => {{
-        #[cfg(feature = "std")]
-        let result = fearless_simd::dispatch!(fearless_simd::Level::new(), _ => $run);
-        #[cfg(not(feature = "std"))]
-        let result = $run;
-        result
-    }};
-}
-
 const METRES_PER_UNIT: f32 = 0.001;
 
 /// Lanes of a block: a multiple of the 3 and 6 numbers a record has, and of a vector's 8.
@@ -43,9 +31,21 @@ pub fn decode(
     Ok(count)
 }
 
+/// Four records at a time, since three numbers of one do not fill a vector.
 #[inline(always)]
 fn documented(body: &[u8], out: &mut [[f32; 3]]) {
-    for (record, point) in body.as_chunks::<12>().0.iter().zip(out) {
+    let (blocks, tail) = body.as_chunks::<BLOCK>();
+    let (out_blocks, out_tail) = out.as_chunks_mut::<4>();
+    for (block, out) in blocks.iter().zip(out_blocks) {
+        let numbers: [i16; 12] = core::array::from_fn(|i| {
+            let at = i / 3 * 12 + i % 3 * 2;
+            i16::from_le_bytes([block[at], block[at + 1]])
+        });
+        for (number, out) in numbers.iter().zip(out.as_flattened_mut()) {
+            *out = f32::from(*number) * METRES_PER_UNIT;
+        }
+    }
+    for (record, point) in tail.as_chunks::<12>().0.iter().zip(out_tail) {
         let [x0, x1, y0, y1, z0, z1, ..] = *record;
         *point = [[x0, x1], [y0, y1], [z0, z1]]
             .map(|bytes| f32::from(i16::from_le_bytes(bytes)) * METRES_PER_UNIT);

@@ -5,6 +5,8 @@ use crate::{Error, Got, Result, Wanted};
 
 /// How far outside its box a point may lie, in metres: coordinates are whole millimetres.
 pub const TOLERANCE: f64 = 0.005;
+/// The tolerance and a nanometre, since 2.998 + 0.005 is less than 3.003 in binary.
+const REACH: f64 = TOLERANCE + 1e-9;
 
 /// One of the two readings of the points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +78,7 @@ pub fn choose(body: &[u8], bounds: Option<&BoundingBox>) -> Result<Choice> {
 /// Whether a channel and its twin three numbers on are both offsets into a box of this width, and
 /// vary alike: padding or intensity would not.
 fn both_halves_fit(first: &ChannelRange, second: &ChannelRange, width: f64) -> bool {
-    let fits = |channel: &ChannelRange| channel.unsigned_metres().1 <= width + TOLERANCE;
+    let fits = |channel: &ChannelRange| channel.unsigned_metres().1 <= width + REACH;
     fits(first) && fits(second) && second.unsigned_span() * 4 >= first.unsigned_span()
 }
 
@@ -116,7 +118,7 @@ impl BoundingBox {
         (0..3).find_map(|axis| {
             let (low, high) = ranges[axis];
             let (min, max) = (self.min[axis], self.max[axis]);
-            let inside = low >= min - TOLERANCE && high <= max + TOLERANCE;
+            let inside = low >= min - REACH && high <= max + REACH;
             let outside = Error::new(fields[axis], Wanted::Within(min, max), Got::Span(low, high));
             (!inside).then_some(outside)
         })

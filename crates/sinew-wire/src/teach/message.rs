@@ -235,6 +235,12 @@ impl<'a> Actions<'a> {
         Ok(Actions { source: Source::Wire(entries.as_chunks().0), rest: reader.rest() })
     }
 
+    /// Whether an answer of a request's size is a list all the same. A refusal has that size too,
+    /// and where its status begins no count of actions that the payload holds.
+    fn in_brief(payload: &'a [u8]) -> bool {
+        payload.len() < 4 || Self::read(payload).is_ok_and(|list| !list.is_empty())
+    }
+
     /// The actions in order.
     pub fn iter(&self) -> impl Iterator<Item = Action> + 'a {
         let (wire, slice): (&[[u8; ACTION_LEN]], &[Action]) = match self.source {
@@ -273,23 +279,24 @@ impl Action {
 }
 
 impl<'a> Message<'a> {
-    /// Types a datagram's payload. Without a sender, one of a request's size is a request.
+    /// Types a datagram's payload. Without a sender, one of a request's size is a request; with
+    /// one, a request or an answer may have more payload than it needs.
     pub fn parse(datagram: &Datagram<'a>, sender: Option<Sender>) -> Result<Self> {
         let payload = datagram.payload;
         let command = Command::from(datagram.command);
         let control = payload.len() <= datagram.layout.payload_len(CONTROL_LEN);
+        let from_host = sender == Some(Sender::Host);
         let from_robot = sender == Some(Sender::Robot);
         let mut reader = Reader::new(payload);
         let message = match command {
             Command::Unknown(command) => return Ok(Message::Unknown { command, payload }),
-            // A failure has the size of a request too, and no action count where its status begins.
-            Command::List if !control || from_robot && !payload.starts_with(&[0, 0]) => {
+            Command::List if !control && !from_host || from_robot && Actions::in_brief(payload) => {
                 return Actions::read(payload).map(Message::List);
             }
-            Command::Subscribe if payload.len() >= STATUS_NEEDS => {
+            Command::Subscribe if payload.len() >= STATUS_NEEDS && !from_host => {
                 return Status::read(reader).map(Message::Status);
             }
-            Command::Enter if payload.len() >= STATE_NEEDS => {
+            Command::Enter if payload.len() >= STATE_NEEDS && !from_robot => {
                 return State::read(reader, datagram.layout).map(Message::Enter);
             }
             _ if from_robot => {
@@ -406,6 +413,8 @@ impl<'a> Message<'a> {
                 between("interpolation", play.interpolation.into(), 0, 2);
             }
             Message::List(actions) => {
+                let count = u32::try_from(actions.len()).unwrap_or(u32::MAX);
+                between("action count", count, 0, MAX_ACTIONS);
                 actions.iter().filter_map(|action| action.name.as_str().err()).for_each(report);
             }
             _ => {}

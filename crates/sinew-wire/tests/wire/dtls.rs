@@ -42,9 +42,8 @@ fn what_looks_compact_but_fails_the_check_is_a_well_formed_record() {
 fn a_chain_of_records_is_split_record_by_record() {
     let fragments: [&[u8]; 3] = [&[1; 20], &[], &[3; 300]];
     let contents = [22, 20, 22];
-    let chain: Vec<u8> = (0..3)
-        .flat_map(|i| record(contents[i], 0xFEFF, 0, i as u64, fragments[i]))
-        .collect();
+    let chain: Vec<u8> =
+        (0..3).flat_map(|i| record(contents[i], 0xFEFF, 0, i as u64, fragments[i])).collect();
     let mut rest = &chain[..];
     for (index, fragment) in fragments.iter().enumerate() {
         let (read, behind) = Record::split(rest).unwrap();

@@ -13,9 +13,7 @@ use sinew_wire::{
     },
 };
 
-use crate::support::{
-    bit_flips, bytes, number, refused, slow_checksum, text, truncations, vectors,
-};
+use crate::support::{bit_flips, bytes, refused, slow_checksum, text, truncations, vectors};
 
 /// Document 003's master table: command, name, a payload, and what it must be typed as.
 const HOST: [(u8, &str, &[u8], Body<'static>); 33] = {
@@ -30,37 +28,17 @@ const HOST: [(u8, &str, &[u8], Body<'static>); 33] = {
         (0x0C, "Protocol Sync", &[1], ProtocolSync(1)),
         (0x0D, "Request STM32 Data", &[], RequestData),
         (0x65, "Motor Mode", &[2], MotorMode(Mode::Navigation)),
-        (
-            0x66,
-            "Motor Velocity",
-            &[0x6A, 0xFF, 0xFF, 0xFF, 0xF4, 1, 0, 0],
-            Velocity(VELOCITY),
-        ),
-        (
-            0x67,
-            "Motor Speed",
-            &[0x9C, 0xFF, 0xC8, 0],
-            WheelSpeeds(WHEELS),
-        ),
+        (0x66, "Motor Velocity", &[0x6A, 0xFF, 0xFF, 0xFF, 0xF4, 1, 0, 0], Velocity(VELOCITY)),
+        (0x67, "Motor Speed", &[0x9C, 0xFF, 0xC8, 0], WheelSpeeds(WHEELS)),
         (0x68, "Air Pump (Vacuum)", &[0x4C, 0x1D], Vacuum(7500)),
         (0x69, "Side Brush", &[50], SideBrush(50)),
         (0x6A, "Main Brush", &[60], MainBrush(60)),
         (0x6B, "Motor Controller Init", &[0x64], MotorInit(HANDSHAKE)),
-        (
-            0x17,
-            "Lidar Config",
-            &[1, 0xF0, 0xDF, 0xFA],
-            LidarConfig([1, 0xF0, 0xDF, 0xFA]),
-        ),
+        (0x17, "Lidar Config", &[1, 0xF0, 0xDF, 0xFA], LidarConfig([1, 0xF0, 0xDF, 0xFA])),
         (0x18, "Lidar Query", &[], LidarQuery),
         (0x19, "Lidar Enable", &[1], LidarEnable(Switch::On)),
         (0x71, "Lidar PWM", &[60, 0, 0, 0], LidarPwm(60)),
-        (
-            0x7C,
-            "Unknown Lidar",
-            &[0, 0xFF, 0xFF],
-            UnknownLidar([0, 0xFF, 0xFF]),
-        ),
+        (0x7C, "Unknown Lidar", &[0, 0xFF, 0xFF], UnknownLidar([0, 0xFF, 0xFF])),
         (0x97, "Lidar Power", &[0], LidarPower(Switch::Off)),
         (0x78, "Cliff IR Control", &[7], CliffIr(Switch::Other(7))),
         (0x79, "Cliff IR Direction", &[3], CliffIrDirection(3)),
@@ -76,24 +54,15 @@ const HOST: [(u8, &str, &[u8], Body<'static>); 33] = {
         (0xA4, "Compass Cal State", &[], CompassState),
     ]
 };
-const VELOCITY: Velocity = Velocity {
-    linear: -150,
-    angular: 500,
-};
-const WHEELS: WheelSpeeds = WheelSpeeds {
-    left: -100,
-    right: 200,
-};
+const VELOCITY: Velocity = Velocity { linear: -150, angular: 500 };
+const WHEELS: WheelSpeeds = WheelSpeeds { left: -100, right: 200 };
 const APPROACH: DockIr = DockIr::Approach;
 
 /// Document 003's response table.
 fn controller() -> [(u8, &'static str, &'static [u8], Body<'static>); 8] {
     const RAW: &[u8; STATUS_LEN] = &[0; STATUS_LEN];
     const LIDAR: [u8; 8] = [4, 0, 0, 0, 0x7F, 0, 0, 0];
-    let status = Body::Status {
-        fields: Status::default(),
-        raw: RAW,
-    };
+    let status = Body::Status { fields: Status::default(), raw: RAW };
     let version = Body::Version(Version(b"\x04V1.0"));
     [
         (0x06, "Heartbeat Ack", &[], Body::HeartbeatAck),
@@ -102,12 +71,7 @@ fn controller() -> [(u8, &'static str, &'static [u8], Body<'static>); 8] {
         (0x0C, "Protocol Sync Ack", &[1], Body::ProtocolSyncAck(1)),
         (0x15, "Status Packet", RAW, status),
         (0x17, "Lidar Config Ack", &[1], Body::LidarConfigAck(1)),
-        (
-            0x18,
-            "Lidar Query Response",
-            &LIDAR,
-            Body::LidarState(LIDAR),
-        ),
+        (0x18, "Lidar Query Response", &LIDAR, Body::LidarState(LIDAR)),
         (0xA2, "IMU Cal Response", &[1], Body::ImuStateAnswer(1)),
     ]
 }
@@ -115,12 +79,7 @@ fn controller() -> [(u8, &'static str, &'static [u8], Body<'static>); 8] {
 /// Both tables, with 0xA2's second meaning and who sends each row.
 fn all_rows() -> Vec<(u8, &'static str, &'static [u8], Body<'static>, Sender)> {
     let prepare = Body::LidarPrepare(LIDAR_PREPARATION);
-    let prepare = (
-        0xA2,
-        "IMU Calibrate State",
-        &LIDAR_PREPARATION[..],
-        prepare,
-    );
+    let prepare = (0xA2, "IMU Calibrate State", &LIDAR_PREPARATION[..], prepare);
     let host = HOST.into_iter().chain([prepare]);
     let host = host.map(|(a, b, c, d)| (a, b, c, d, Sender::Host));
     let controller = controller().into_iter();
@@ -138,7 +97,7 @@ fn every_vector_decodes_to_its_fields_and_encodes_to_its_bytes() {
         let name = text(&vector, "name");
         let (wire, payload) = (bytes(&vector, "frame"), bytes(&vector, "payload"));
         let frame = Frame::new_checked(&wire).unwrap();
-        assert_eq!(frame.command(), number::<u8>(&vector, "command"), "{name}");
+        assert_eq!(frame.command(), vector["command"], "{name}");
         assert_eq!(frame.payload(), payload, "{name}");
         assert_eq!(frame.bytes(), wire, "{name}");
 
@@ -163,13 +122,7 @@ fn the_vectors_carry_what_their_names_say() {
     let wanted = [
         ("velocity 0.2 m/s, 0 rad/s", velocity(0.2, 0.0)),
         ("velocity -0.15 m/s, 0.5 rad/s", velocity(-0.15, 0.5)),
-        (
-            "wheel speeds 0.1 / 0.2 m/s",
-            Body::WheelSpeeds(WheelSpeeds {
-                left: 100,
-                right: 200,
-            }),
-        ),
+        ("wheel speeds 0.1 / 0.2 m/s", Body::WheelSpeeds(WheelSpeeds { left: 100, right: 200 })),
         ("vacuum 75 %", Body::Vacuum(profile.vacuum(75).unwrap())),
         ("lidar pwm 60 %", Body::LidarPwm(60)),
         ("led 4", Body::Led(LedMode(4))),
@@ -192,8 +145,8 @@ fn the_boot_sequence_is_the_captured_one_in_order() {
     assert_eq!(captured.len(), BOOT.len());
     for (index, (step, vector)) in BOOT.iter().zip(&captured).enumerate() {
         assert_eq!(usize::from(step.step), index + 1);
-        assert_eq!(step.step, number::<u8>(vector, "step"));
-        assert_eq!(step.command.code(), number::<u8>(vector, "command"));
+        assert_eq!(step.step, vector["step"]);
+        assert_eq!(step.command.code(), vector["command"]);
         let frame = step.frame().unwrap();
         assert_eq!(frame.as_bytes(), bytes(vector, "frame"), "{step:?}");
     }
@@ -320,10 +273,7 @@ fn the_longest_payload_fits_and_one_more_byte_does_not() {
     let read = Frame::new_checked(frame.as_bytes()).unwrap();
     assert_eq!(read.payload(), &payload[1..]);
     assert_eq!(refused(FrameBuf::new(0x42, &payload)), "payload length");
-    let message = Message {
-        body: Body::SideBrush(1),
-        extra: &payload[1..],
-    };
+    let message = Message { body: Body::SideBrush(1), extra: &payload[1..] };
     assert_eq!(refused(message.frame()), "payload");
 }
 

@@ -19,10 +19,6 @@ pub(crate) fn text<'v>(vector: &'v Value, key: &str) -> &'v str {
     vector[key].as_str().unwrap()
 }
 
-pub(crate) fn number<T: TryFrom<u64, Error: std::fmt::Debug>>(vector: &Value, key: &str) -> T {
-    T::try_from(vector[key].as_u64().unwrap()).unwrap()
-}
-
 /// A member of a vector that holds bytes in hex.
 pub(crate) fn bytes(vector: &Value, key: &str) -> Vec<u8> {
     let digits = text(vector, key);
@@ -36,10 +32,7 @@ pub(crate) fn bytes(vector: &Value, key: &str) -> Vec<u8> {
 /// A member of a vector that holds points.
 pub(crate) fn points(vector: &Value, key: &str) -> Vec<[f64; 3]> {
     let points = vector[key].as_array().unwrap();
-    points
-        .iter()
-        .map(|point| core::array::from_fn(|axis| point[axis].as_f64().unwrap()))
-        .collect()
+    points.iter().map(|point| core::array::from_fn(|axis| point[axis].as_f64().unwrap())).collect()
 }
 
 #[track_caller]

@@ -154,16 +154,10 @@ fn littered_stream() -> Vec<u8> {
 
 #[test]
 fn a_clean_stream_gives_its_frames_and_nothing_else() {
-    let frames: Vec<_> = vectors("gd32.json")
-        .iter()
-        .map(|vector| bytes(vector, "frame"))
-        .collect();
+    let frames: Vec<_> = vectors("gd32.json").iter().map(|vector| bytes(vector, "frame")).collect();
     let (output, counters) = deframe([&frames.concat()[..]]);
     assert_eq!(output.frames(), frames);
-    let wanted = Counters {
-        frames: frames.len() as u64,
-        ..Counters::default()
-    };
+    let wanted = Counters { frames: frames.len() as u64, ..Counters::default() };
     assert_eq!(counters, wanted);
 }
 
@@ -189,21 +183,13 @@ fn the_counters_tell_bad_checks_from_bad_lengths() {
         &[0xFA, 0xFB, 0x03, 0x06, 0x00, 0x06, 0x55],
         &[0xFA, 0xFB, 0xC8, 0x15, 0x00],
     ];
-    let wanted = Counters {
-        frames: 1,
-        bad_checks: 1,
-        bad_lengths: 3,
-        dropped: 7 + 10 + 1 + 5,
-    };
+    let wanted = Counters { frames: 1, bad_checks: 1, bad_lengths: 3, dropped: 7 + 10 + 1 + 5 };
     assert_eq!(deframe(stream).1, wanted);
 }
 
 #[test]
 fn a_false_sync_never_hides_a_good_frame() {
-    let frames: Vec<_> = vectors("gd32.json")
-        .iter()
-        .map(|vector| bytes(vector, "frame"))
-        .collect();
+    let frames: Vec<_> = vectors("gd32.json").iter().map(|vector| bytes(vector, "frame")).collect();
     for len in 0..=u8::MAX {
         let false_start = [0xFA, 0xFB, len];
         for frame in &frames {
@@ -227,11 +213,7 @@ fn giving_up_on_a_quiet_line_frees_the_frame_behind_a_false_start() {
     deframer.give_up(|piece| output.take(piece));
     assert_eq!(output.frames(), [frame.as_bytes()]);
     assert_eq!(deframer.pending(), 0);
-    let wanted = Counters {
-        frames: 1,
-        dropped: 3,
-        ..Counters::default()
-    };
+    let wanted = Counters { frames: 1, dropped: 3, ..Counters::default() };
     assert_eq!(deframer.counters(), wanted);
 }
 

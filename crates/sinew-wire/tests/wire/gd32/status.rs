@@ -33,7 +33,8 @@ fn with<const N: usize>(at: usize, bytes: [u8; N]) -> [u8; STATUS_LEN] {
 #[test]
 fn each_field_stands_at_its_own_offset_and_bit() {
     let none = Status::default();
-    let one = |place: usize, value: i16| core::array::from_fn(|i| if i == place { value } else { 0 });
+    let one =
+        |place: usize, value: i16| core::array::from_fn(|i| if i == place { value } else { 0 });
     let word = (-1234i16).to_le_bytes();
     let (long, longer) = (0x0102_0304u32, 0x0102_0304_0506_0708u64);
     #[rustfmt::skip]
@@ -121,10 +122,7 @@ fn a_short_status_is_refused() {
 fn the_battery_is_empty_at_13_5_volts_and_full_at_15_5() {
     let percents = [(0, 0), (134, 0), (135, 0), (136, 5), (145, 50), (155, 100), (255, 100)];
     for (battery_decivolts, percent) in percents {
-        let status = Status {
-            battery_decivolts,
-            ..Status::default()
-        };
+        let status = Status { battery_decivolts, ..Status::default() };
         assert_eq!(status.battery_percent(), percent, "{battery_decivolts}");
         let volts = f32::from(battery_decivolts) / 10.0;
         assert!((status.battery_volts() - volts).abs() < 1e-6);
@@ -133,23 +131,14 @@ fn the_battery_is_empty_at_13_5_volts_and_full_at_15_5() {
 
 #[test]
 fn the_gyroscope_turns_into_ros_axes() {
-    let turned = |gyro| {
-        Status {
-            gyro,
-            ..Status::default()
-        }
-        .gyro_ros()
-    };
+    let turned = |gyro| Status { gyro, ..Status::default() }.gyro_ros();
     assert_eq!(turned([1, 2, 3]), [3, 2, -1]);
     assert_eq!(turned([i16::MIN, 0, 0]), [0, 0, i16::MAX]);
 }
 
 #[test]
 fn the_profile_decides_which_encoder_is_left_and_how_wide_it_is() {
-    let status = Status {
-        encoders: [0x1_0001, 0x2_0002],
-        ..Status::default()
-    };
+    let status = Status { encoders: [0x1_0001, 0x2_0002], ..Status::default() };
     assert_eq!(Profile::DOCUMENT.encoders(&status), (0x2_0002, 0x1_0001));
     assert_eq!(Profile::LATER.encoders(&status), (1, 2));
     assert_eq!(Profile::default(), Profile::DOCUMENT);
@@ -199,10 +188,7 @@ fn what_has_no_wire_value_is_refused_by_name() {
         }
     }
     for vacuum_scale in [f32::NAN, f32::INFINITY, 1000.0, -1.0] {
-        let profile = Profile {
-            vacuum_scale,
-            ..Profile::DOCUMENT
-        };
+        let profile = Profile { vacuum_scale, ..Profile::DOCUMENT };
         assert_eq!(refused(profile.vacuum(100)), "vacuum");
     }
 }

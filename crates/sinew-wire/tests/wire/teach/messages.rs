@@ -9,7 +9,7 @@ use sinew_wire::teach::{
 use super::{LAYOUTS, datagram};
 use crate::support::refused;
 
-/// Types a command's payload of which only the beginning is given; zeros follow.
+/// Types a command's payload and looks at what came of it.
 #[track_caller]
 fn parsed<R>(
     layout: Layout,
@@ -39,7 +39,9 @@ fn a_datagram_of_a_requests_size_is_a_request_unless_the_robot_sent_it() {
         let payload = vec![0; layout.payload_len(44)];
         for (command, code, _) in Command::TABLE {
             parsed(layout, code, &payload, ROBOT, |message| {
-                assert!(matches!(message, Ok(Message::Answer { command: c, status: 0, .. }) if c == command));
+                assert!(
+                    matches!(message, Ok(Message::Answer { command: c, status: 0, .. }) if c == command)
+                );
             });
             if matches!(command, Command::Save | Command::Play) {
                 continue;
@@ -92,7 +94,9 @@ fn the_length_tells_a_full_state_from_maintenance() {
     for layout in LAYOUTS {
         parsed(layout, 0x0D, &[1; 143], None, |message| {
             let message = message.unwrap();
-            assert!(matches!(message, Message::Maintain { mode_flags: 0x0101_0101, rest } if rest.len() == 139));
+            assert!(
+                matches!(message, Message::Maintain { mode_flags: 0x0101_0101, rest } if rest.len() == 139)
+            );
         });
         parsed(layout, 0x0D, &[1; 144], None, |message| {
             assert!(matches!(message, Ok(Message::Enter(State { flags: 0, rest: &[], .. }))));
@@ -100,7 +104,9 @@ fn the_length_tells_a_full_state_from_maintenance() {
     }
     parsed(Layout::Documented, 0x0D, &[1; 148], None, |message| {
         let flags = 0x0101_0101;
-        assert!(matches!(message, Ok(Message::Enter(State { flags: f, rest: &[], .. })) if f == flags));
+        assert!(
+            matches!(message, Ok(Message::Enter(State { flags: f, rest: &[], .. })) if f == flags)
+        );
     });
     parsed(Layout::Compact, 0x0D, &[1; 148], None, |message| {
         assert!(matches!(message, Ok(Message::Enter(State { flags: 0, rest: &[1, 1, 1, 1], .. }))));
@@ -186,9 +192,15 @@ fn a_list_without_padding_is_still_a_list() {
             assert!(matches!(message, Ok(Message::List(list)) if list.is_empty()));
         });
         // A refusal has the size of a request; its status is no count of actions.
-        parsed(layout, 0x1A, &[0, 0, 0, 5], ROBOT, |message| {
-            assert!(matches!(message, Ok(Message::Answer { status: 5, .. })));
-        });
+        for failure in [5u32, u32::MAX] {
+            let mut refusal = vec![0; layout.payload_len(44)];
+            refusal[..4].copy_from_slice(&failure.to_be_bytes());
+            for len in [4, refusal.len()] {
+                parsed(layout, 0x1A, &refusal[..len], ROBOT, |message| {
+                    assert!(matches!(message, Ok(Message::Answer { status, .. }) if status == failure));
+                });
+            }
+        }
     }
 }
 
@@ -237,11 +249,7 @@ fn only_the_documented_layout_carries_state_flags() {
 
 #[test]
 fn a_keyframe_of_zeros_travels_with_a_negative_zero() {
-    let at = |joint, time_ms, value| Keyframe {
-        joint,
-        time_ms,
-        value,
-    };
+    let at = |joint, time_ms, value| Keyframe { joint, time_ms, value };
     let keyframes = [at(0, 0, 0.0), at(1, 0, -0.0), at(0, 0, -0.0), at(0, 1, 0.0)];
     let play = Play {
         action_id: 1,
@@ -322,10 +330,8 @@ fn parts() -> impl Strategy<Value = Parts> {
         time_ms,
         value: f32::from_bits(bits),
     });
-    let action = any::<([u8; 32], u32)>().prop_map(|(name, metadata)| Action {
-        name: Name::from_field(name),
-        metadata,
-    });
+    let action = any::<([u8; 32], u32)>()
+        .prop_map(|(name, metadata)| Action { name: Name::from_field(name), metadata });
     let fixed = any::<([u32; 4], [u32; 34], [u8; 32])>();
     let lists = (vec(keyframe, 0..=20), vec(action, 0..=20), vec(any::<u8>(), 0..=100));
     (0..KINDS, fixed, lists).prop_map(|(kind, fixed, lists)| Parts {
@@ -345,7 +351,8 @@ impl Parts {
         let [a, b, c, d] = self.words;
         let rest = &self.rest[..];
         let floats = self.floats.map(f32::from_bits);
-        let (positions, velocities) = (*floats.first_chunk().unwrap(), *floats[12..].first_chunk().unwrap());
+        let (positions, velocities) =
+            (*floats.first_chunk().unwrap(), *floats[12..].first_chunk().unwrap());
         let keyframes = Keyframes::new(&self.keyframes).unwrap();
         let message = match self.kind {
             0 => Message::ControlMode { rest },
@@ -383,19 +390,9 @@ impl Parts {
                 keyframes,
                 rest,
             }),
-            11 => Message::Unknown {
-                command: 0x80 | self.name[0],
-                payload: rest,
-            },
+            11 => Message::Unknown { command: 0x80 | self.name[0], payload: rest },
             12 => {
-                let status = Status {
-                    positions,
-                    velocities,
-                    time_ms: a,
-                    mode: b,
-                    flags: c,
-                    rest,
-                };
+                let status = Status { positions, velocities, time_ms: a, mode: b, flags: c, rest };
                 return (Message::Status(status), Sender::Robot);
             }
             13 => {
@@ -407,11 +404,7 @@ impl Parts {
                 // Only a list is told from its refusal by its size.
                 let rest = if command == Command::List { &[] } else { rest };
                 let status = if command == Command::List { a & 0xFFFF } else { a };
-                let answer = Message::Answer {
-                    command,
-                    status,
-                    rest,
-                };
+                let answer = Message::Answer { command, status, rest };
                 return (answer, Sender::Robot);
             }
         };
@@ -451,11 +444,9 @@ fn numbers(message: &Message<'_>) -> Vec<u32> {
             bits(&s.imu),
             bits(&s.feet),
         ],
-        Message::Status(s) => vec![
-            vec![s.time_ms, s.mode, s.flags],
-            bits(&s.positions),
-            bits(&s.velocities),
-        ],
+        Message::Status(s) => {
+            vec![vec![s.time_ms, s.mode, s.flags], bits(&s.positions), bits(&s.velocities)]
+        }
         Message::List(list) => {
             let actions = list.iter();
             actions.map(|a| [name(&a.name), vec![a.metadata]].concat()).collect()
