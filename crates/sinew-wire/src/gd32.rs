@@ -30,4 +30,4 @@ pub use message::{
     Body, DockIr, LIDAR_PREPARATION, Message, Mode, Sender, Switch, Velocity, Version, WheelSpeeds,
 };
 pub use profile::{EncoderOrder, EncoderWidth, Profile};
-pub use status::{STATUS_LEN, Status};
+pub use status::{Flag, STATUS_LEN, Status};

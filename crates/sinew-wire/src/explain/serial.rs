@@ -10,8 +10,8 @@ use super::{Element, Options, Proto, Rows, float, hex};
 use crate::{
     Error, Wanted,
     gd32::{
-        Body, Command, Deframer, Frame, MAX_FRAME, Message, Profile, STATUS_LEN, SYNC, Sender,
-        Status, What,
+        Body, Command, Deframer, EncoderOrder, Flag, Frame, MAX_FRAME, Message, Profile,
+        STATUS_LEN, SYNC, Sender, Status, What,
     },
 };
 
@@ -295,19 +295,13 @@ fn status_rows(rows: &mut Rows, status: &Status, profile: &Profile) {
         rows.skip_to(start + offset);
         rows.field(length, name, value);
     };
-    at(0x01, 1, "bumper_left", status.bumper_left.into());
-    at(0x01, 1, "bumper_right", status.bumper_right.into());
-    at(0x03, 1, "cliff_left_side", status.cliff_left_side.into());
-    at(0x03, 1, "cliff_left_front", status.cliff_left_front.into());
-    at(0x03, 1, "cliff_right_front", status.cliff_right_front.into());
-    at(0x03, 1, "cliff_right_side", status.cliff_right_side.into());
-    at(0x04, 1, "dustbox_attached", status.dustbox_attached.into());
-    at(0x07, 1, "is_dock_connected", status.on_dock.into());
-    at(0x07, 1, "is_charging", status.charging.into());
+    for &flag in Flag::ALL {
+        at(flag.offset(), 1, flag.name(), status.is(flag).into());
+    }
     at(0x08, 1, "battery_voltage", float(status.battery_volts()));
     at(0x08, 1, "battery_level", status.battery_percent().into());
     let (left, right) = profile.encoders(status);
-    let left_first = profile.encoder_order == crate::gd32::EncoderOrder::LeftFirst;
+    let left_first = profile.encoder_order == EncoderOrder::LeftFirst;
     let wheels = if left_first {
         [("wheel_left", left), ("wheel_right", right)]
     } else {
@@ -316,9 +310,9 @@ fn status_rows(rows: &mut Rows, status: &Status, profile: &Profile) {
     for (offset, (name, count)) in [0x10, 0x18].into_iter().zip(wheels) {
         at(offset, 8, name, count.into());
     }
-    let [yaw, pitch, roll] = status.gyro;
-    let [x, y, z] = status.accel;
-    let [gx, gy, gz] = status.gravity;
+    let [yaw, pitch, roll] = status.gyro();
+    let [x, y, z] = status.accel();
+    let [gx, gy, gz] = status.gravity();
     let motion = [
         ("gyro_yaw", yaw),
         ("accel_x", x),

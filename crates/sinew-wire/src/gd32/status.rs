@@ -1,3 +1,5 @@
+use core::fmt;
+
 use crate::{Error, Result, Wanted};
 
 /// Bytes of a status packet's payload.
@@ -6,7 +8,7 @@ pub const STATUS_LEN: usize = 96;
 /// The controller's sensor readings (0x15), about 110 times a second.
 ///
 /// ```text
-/// 01 bumpers   03 cliffs   04 dustbox   07 power   08 battery, V x 10
+/// 00 flags, eight bytes   08 battery, V x 10
 /// 10 encoder u64   18 encoder u64
 /// 28 gyro yaw    2A accel x   2C gyro pitch   2E accel y   30 gyro roll   32 accel z
 /// 34 gravity x   36 gravity y   38 gravity z
@@ -14,58 +16,92 @@ pub const STATUS_LEN: usize = 96;
 /// ```
 ///
 /// Offsets are hexadecimal, numbers little endian, the rest of the 96 bytes
-/// unknown. Bumpers, cliffs, dustbox, charging, encoders and buttons come from
-/// document 003; the others from the later state of its project.
+/// unknown. Flags, encoders and buttons come from document 003; the others
+/// from the later state of its project.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Status {
-    /// Right bumper pressed.
-    pub bumper_right: bool,
-    /// Left bumper pressed.
-    pub bumper_left: bool,
-    /// Cliff under the left side sensor.
-    pub cliff_left_side: bool,
-    /// Cliff under the left front sensor.
-    pub cliff_left_front: bool,
-    /// Cliff under the right front sensor.
-    pub cliff_right_front: bool,
-    /// Cliff under the right side sensor.
-    pub cliff_right_side: bool,
-    /// Dustbox in place.
-    pub dustbox_attached: bool,
-    /// On the dock; document 003 calls this bit "battery".
-    pub on_dock: bool,
-    /// Charging.
-    pub charging: bool,
+    flags: [u8; 8],
     /// Battery voltage in tenths of a volt.
     pub battery_decivolts: u8,
+    /// Water tank level in percent.
+    pub water_tank: u8,
     /// The encoders in the order they are sent; a [`Profile`](super::Profile) says which is which.
     pub encoders: [u64; 2],
-    /// Gyroscope, raw: yaw, pitch, roll in the robot's own axes.
-    pub gyro: [i16; 3],
-    /// Accelerometer, raw: x, y, z.
-    pub accel: [i16; 3],
-    /// Low-pass gravity vector, raw: x, y, z.
-    pub gravity: [i16; 3],
+    /// Gyroscope and accelerometer in turns, then gravity, as they are sent.
+    motion: [i16; 9],
     /// Start button; not zero while pressed.
     pub start_button: u32,
     /// Dock button; not zero while pressed.
     pub dock_button: u32,
-    /// Water tank level in percent.
-    pub water_tank: u8,
 }
 
-const BUMPER: usize = 0x01;
-const CLIFF: usize = 0x03;
-const DUSTBOX: usize = 0x04;
-const POWER: usize = 0x07;
+const FLAGS: usize = 0x00;
 const BATTERY: usize = 0x08;
 const ENCODERS: [usize; 2] = [0x10, 0x18];
-const GYRO: [usize; 3] = [0x28, 0x2C, 0x30];
-const ACCEL: [usize; 3] = [0x2A, 0x2E, 0x32];
-const GRAVITY: [usize; 3] = [0x34, 0x36, 0x38];
+const MOTION: usize = 0x28;
 const START_BUTTON: usize = 0x3A;
 const DOCK_BUTTON: usize = 0x3E;
 const WATER_TANK: usize = 0x46;
+
+const GYRO: [usize; 3] = [0, 2, 4];
+const ACCEL: [usize; 3] = [1, 3, 5];
+const GRAVITY: [usize; 3] = [6, 7, 8];
+
+macro_rules! flags {
+    ($($(#[$doc:meta])+ $flag:ident $name:literal byte $byte:literal bit $bit:literal;)+) => {
+        /// A bit of a status packet that is known.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Flag {
+            $($(#[$doc])+ $flag,)+
+        }
+
+        impl Flag {
+            /// All of them.
+            pub const ALL: &[Flag] = &[$(Flag::$flag),+];
+
+            /// Its name in the network interface.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Flag::$flag => $name,)+
+                }
+            }
+
+            /// The byte of the payload it stands in.
+            pub const fn offset(self) -> usize {
+                match self {
+                    $(Flag::$flag => $byte,)+
+                }
+            }
+
+            const fn mask(self) -> u8 {
+                match self {
+                    $(Flag::$flag => 1 << $bit,)+
+                }
+            }
+        }
+    };
+}
+
+flags! {
+    /// Right bumper pressed.
+    BumperRight "bumper_right" byte 1 bit 1;
+    /// Left bumper pressed.
+    BumperLeft "bumper_left" byte 1 bit 2;
+    /// Cliff under the left side sensor.
+    CliffLeftSide "cliff_left_side" byte 3 bit 0;
+    /// Cliff under the left front sensor.
+    CliffLeftFront "cliff_left_front" byte 3 bit 1;
+    /// Cliff under the right front sensor.
+    CliffRightFront "cliff_right_front" byte 3 bit 2;
+    /// Cliff under the right side sensor.
+    CliffRightSide "cliff_right_side" byte 3 bit 3;
+    /// Dustbox in place.
+    DustboxAttached "dustbox_attached" byte 4 bit 2;
+    /// On the dock; document 003 calls this bit "battery".
+    OnDock "is_dock_connected" byte 7 bit 0;
+    /// Charging.
+    Charging "is_charging" byte 7 bit 1;
+}
 
 impl Status {
     /// Reads the first 96 bytes of a payload.
@@ -75,65 +111,82 @@ impl Status {
             let wanted = Wanted::AtLeast(STATUS_LEN as u64);
             return Err(Error::count("payload length", wanted, payload.len()));
         };
-        let bit = |at: usize, bit: u8| raw[at] & 1 << bit != 0;
-        let i16s = |at: [usize; 3]| at.map(|at| i16::from_le_bytes([raw[at], raw[at + 1]]));
-        let u32_at = |at: usize| u32::from_le_bytes(core::array::from_fn(|i| raw[at + i]));
-        let u64_at = |at: usize| u64::from_le_bytes(core::array::from_fn(|i| raw[at + i]));
         Ok(Status {
-            bumper_right: bit(BUMPER, 1),
-            bumper_left: bit(BUMPER, 2),
-            cliff_left_side: bit(CLIFF, 0),
-            cliff_left_front: bit(CLIFF, 1),
-            cliff_right_front: bit(CLIFF, 2),
-            cliff_right_side: bit(CLIFF, 3),
-            dustbox_attached: bit(DUSTBOX, 2),
-            on_dock: bit(POWER, 0),
-            charging: bit(POWER, 1),
+            flags: at(raw, FLAGS),
             battery_decivolts: raw[BATTERY],
-            encoders: ENCODERS.map(u64_at),
-            gyro: i16s(GYRO),
-            accel: i16s(ACCEL),
-            gravity: i16s(GRAVITY),
-            start_button: u32_at(START_BUTTON),
-            dock_button: u32_at(DOCK_BUTTON),
             water_tank: raw[WATER_TANK],
+            encoders: ENCODERS.map(|place| u64::from_le_bytes(at(raw, place))),
+            motion: core::array::from_fn(|i| i16::from_le_bytes(at(raw, MOTION + 2 * i))),
+            start_button: u32::from_le_bytes(at(raw, START_BUTTON)),
+            dock_button: u32::from_le_bytes(at(raw, DOCK_BUTTON)),
         })
     }
 
-    /// Writes the known fields over `raw` and leaves its unknown bits and bytes as they are.
+    /// Writes the fields over `raw` and leaves the bytes between them as they are.
     pub fn emit(&self, raw: &mut [u8; STATUS_LEN]) {
-        let flags = [
-            (BUMPER, 1, self.bumper_right),
-            (BUMPER, 2, self.bumper_left),
-            (CLIFF, 0, self.cliff_left_side),
-            (CLIFF, 1, self.cliff_left_front),
-            (CLIFF, 2, self.cliff_right_front),
-            (CLIFF, 3, self.cliff_right_side),
-            (DUSTBOX, 2, self.dustbox_attached),
-            (POWER, 0, self.on_dock),
-            (POWER, 1, self.charging),
-        ];
-        for (at, bit, on) in flags {
-            raw[at] = raw[at] & !(1 << bit) | u8::from(on) << bit;
-        }
         raw[BATTERY] = self.battery_decivolts;
         raw[WATER_TANK] = self.water_tank;
-        let mut put = |at: usize, bytes: &[u8]| {
-            for (place, byte) in raw.iter_mut().skip(at).zip(bytes) {
-                *place = *byte;
+        let mut put = |place: usize, bytes: &[u8]| {
+            for (to, from) in raw.iter_mut().skip(place).zip(bytes) {
+                *to = *from;
             }
         };
-        for (at, count) in ENCODERS.iter().zip(self.encoders) {
-            put(*at, &count.to_le_bytes());
+        put(FLAGS, &self.flags);
+        for (place, count) in ENCODERS.iter().zip(self.encoders) {
+            put(*place, &count.to_le_bytes());
         }
-        let vectors = [(GYRO, self.gyro), (ACCEL, self.accel), (GRAVITY, self.gravity)];
-        for (places, values) in vectors {
-            for (at, value) in places.iter().zip(values) {
-                put(*at, &value.to_le_bytes());
-            }
+        for (place, value) in (MOTION..).step_by(2).zip(self.motion) {
+            put(place, &value.to_le_bytes());
         }
         put(START_BUTTON, &self.start_button.to_le_bytes());
         put(DOCK_BUTTON, &self.dock_button.to_le_bytes());
+    }
+
+    /// Whether a flag is set.
+    pub const fn is(&self, flag: Flag) -> bool {
+        self.flags[flag.offset()] & flag.mask() != 0
+    }
+
+    /// Sets or clears a flag.
+    pub const fn set(&mut self, flag: Flag, on: bool) {
+        let byte = &mut self.flags[flag.offset()];
+        *byte = if on { *byte | flag.mask() } else { *byte & !flag.mask() };
+    }
+
+    /// Gyroscope, raw: yaw, pitch, roll in the robot's own axes.
+    pub fn gyro(&self) -> [i16; 3] {
+        GYRO.map(|place| self.motion[place])
+    }
+
+    /// Accelerometer, raw: x, y, z.
+    pub fn accel(&self) -> [i16; 3] {
+        ACCEL.map(|place| self.motion[place])
+    }
+
+    /// Low-pass gravity vector, raw: x, y, z.
+    pub fn gravity(&self) -> [i16; 3] {
+        GRAVITY.map(|place| self.motion[place])
+    }
+
+    /// Sets what [`gyro`](Self::gyro) gives.
+    pub fn set_gyro(&mut self, values: [i16; 3]) {
+        self.set_motion(GYRO, values);
+    }
+
+    /// Sets what [`accel`](Self::accel) gives.
+    pub fn set_accel(&mut self, values: [i16; 3]) {
+        self.set_motion(ACCEL, values);
+    }
+
+    /// Sets what [`gravity`](Self::gravity) gives.
+    pub fn set_gravity(&mut self, values: [i16; 3]) {
+        self.set_motion(GRAVITY, values);
+    }
+
+    fn set_motion(&mut self, places: [usize; 3], values: [i16; 3]) {
+        for (place, value) in places.into_iter().zip(values) {
+            self.motion[place] = value;
+        }
     }
 
     /// Battery voltage.
@@ -149,7 +202,19 @@ impl Status {
 
     /// Raw gyroscope in the axes of REP-103: roll, pitch, yaw.
     pub fn gyro_ros(&self) -> [i16; 3] {
-        let [yaw, pitch, roll] = self.gyro;
+        let [yaw, pitch, roll] = self.gyro();
         [roll, pitch, yaw.saturating_neg()]
+    }
+}
+
+/// N bytes of a status packet, from a constant place.
+#[inline(always)]
+fn at<const N: usize>(raw: &[u8; STATUS_LEN], place: usize) -> [u8; N] {
+    core::array::from_fn(|i| raw[place + i])
+}
+
+impl fmt::Display for Flag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }

@@ -37,7 +37,8 @@ fn feed_gd32(input: &[u8]) {
     gd32::checksum(input);
     say(gd32::Status::parse(input)).map(|status| (status.battery_percent(), status.gyro_ros()));
     let version = gd32::Version(input);
-    (version.text(), version.code());
+    version.text();
+    version.code();
     if let Some(frame) = say(gd32::Frame::new_checked(input)) {
         feed_frame(&frame);
     }

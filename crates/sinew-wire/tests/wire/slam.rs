@@ -255,6 +255,18 @@ fn a_voxel_map_is_refused_by_name_and_a_cloud_by_the_voxel_decoder() {
 }
 
 #[test]
+fn without_a_topic_the_members_tell_the_formats_apart() {
+    let voxel = json!({ "data": { "src_size": 2048, "resolution": 0.05, "origin": [0, 0, 0] } });
+    assert_eq!(refused(Metadata::parse(voxel.to_string().as_bytes())), "format");
+    let mut slam = boxed([0.0; 3], [1.0; 3]);
+    slam.as_object_mut().unwrap().remove("topic");
+    assert!(Metadata::parse(slam.to_string().as_bytes()).is_ok());
+    let wire = envelope(false, slam.to_string().as_bytes(), &[]);
+    let message = Message::new_checked(&wire).unwrap();
+    assert_eq!(refused(sinew_wire::voxel::VoxelMap::new(&message)), "format");
+}
+
+#[test]
 fn a_buffer_too_small_for_the_points_is_refused() {
     for (reading, per_body) in [(Reading::Packed, 4), (Reading::Documented, 2)] {
         cloud(&boxed([0.0; 3], [1.0; 3]), &[0; 24], Some(reading), |cloud, _| {

@@ -1,6 +1,7 @@
 //! Teaching datagrams in both layouts.
 
 mod messages;
+mod round_trip;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -234,7 +235,7 @@ fn slow_crc32(covered: &[u8]) -> u32 {
         crc ^= u32::from(*byte);
         for _ in 0..8 {
             let carry = crc & 1;
-            crc = crc >> 1 ^ 0xEDB8_8320 * carry;
+            crc = (crc >> 1) ^ (0xEDB8_8320 * carry);
         }
     }
     !crc
@@ -370,7 +371,7 @@ fn a_name_is_1_to_31_bytes_without_nul() {
     for len in 1..=31 {
         let name = Name::new(&letters[..len]).unwrap();
         assert_eq!(name.as_str(), Ok(&letters[..len]));
-        assert_eq!(&name.as_field()[..len], letters[..len].as_bytes());
+        assert_eq!(&name.as_field()[..len], &letters.as_bytes()[..len]);
         assert!(name.as_field()[len..].iter().all(|byte| *byte == 0));
     }
     assert_eq!(refused(Name::new("")), "name length in bytes");

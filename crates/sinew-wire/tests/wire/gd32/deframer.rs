@@ -42,11 +42,11 @@ impl Output {
     }
 
     fn frames(&self) -> Vec<&[u8]> {
-        let frame = |part| match part {
-            &Part::Frame(ref bytes) => Some(&bytes[..]),
+        let frames = self.parts.iter().filter_map(|part| match part {
+            Part::Frame(bytes) => Some(&bytes[..]),
             Part::Dropped(_) => None,
-        };
-        self.parts.iter().filter_map(frame).collect()
+        });
+        frames.collect()
     }
 
     /// The part that the byte at `at` belongs to, and where it begins.

@@ -1,18 +1,18 @@
 //! The status packet, and what a profile makes of its numbers.
 
 use proptest::prelude::*;
-use sinew_wire::gd32::{EncoderOrder, EncoderWidth, Profile, STATUS_LEN, Status, Velocity};
+use sinew_wire::gd32::{EncoderOrder, EncoderWidth, Flag, Profile, STATUS_LEN, Status, Velocity};
 
 use crate::support::{bytes, refused, vectors};
 
-/// The bits that a field is known to stand in.
+/// The bits that a status keeps: all of the flag bytes, known or not, and the fields.
 const KNOWN: [u8; STATUS_LEN] = {
     let mut mask = [0; STATUS_LEN];
-    mask[0x01] = 0b0000_0110;
-    mask[0x03] = 0b0000_1111;
-    mask[0x04] = 0b0000_0100;
-    mask[0x07] = 0b0000_0011;
-    mask[0x08] = 0xFF;
+    let mut at = 0x00;
+    while at <= 0x08 {
+        mask[at] = 0xFF;
+        at += 1;
+    }
     mask[0x46] = 0xFF;
     let mut at = 0x10;
     while at < 0x42 {
@@ -30,39 +30,58 @@ fn with<const N: usize>(at: usize, bytes: [u8; N]) -> [u8; STATUS_LEN] {
     raw
 }
 
+fn changed(change: impl Fn(&mut Status)) -> Status {
+    let mut status = Status::default();
+    change(&mut status);
+    status
+}
+
+#[test]
+fn a_flag_can_be_cleared_without_touching_its_neighbours() {
+    for &flag in Flag::ALL {
+        let mut status = Status::parse(&[0xFF; STATUS_LEN]).unwrap();
+        status.set(flag, false);
+        for &other in Flag::ALL {
+            assert_eq!(status.is(other), other != flag);
+        }
+        status.set(flag, true);
+        assert_eq!(status, Status::parse(&[0xFF; STATUS_LEN]).unwrap());
+    }
+}
+
 #[test]
 fn each_field_stands_at_its_own_offset_and_bit() {
-    let none = Status::default();
+    let flagged = |flag| changed(|status| status.set(flag, true));
     let one =
         |place: usize, value: i16| core::array::from_fn(|i| if i == place { value } else { 0 });
     let word = (-1234i16).to_le_bytes();
     let (long, longer) = (0x0102_0304u32, 0x0102_0304_0506_0708u64);
     #[rustfmt::skip]
     let fields = [
-        (with(0x01, [1 << 1]), Status { bumper_right: true, ..none }),
-        (with(0x01, [1 << 2]), Status { bumper_left: true, ..none }),
-        (with(0x03, [1 << 0]), Status { cliff_left_side: true, ..none }),
-        (with(0x03, [1 << 1]), Status { cliff_left_front: true, ..none }),
-        (with(0x03, [1 << 2]), Status { cliff_right_front: true, ..none }),
-        (with(0x03, [1 << 3]), Status { cliff_right_side: true, ..none }),
-        (with(0x04, [1 << 2]), Status { dustbox_attached: true, ..none }),
-        (with(0x07, [1 << 0]), Status { on_dock: true, ..none }),
-        (with(0x07, [1 << 1]), Status { charging: true, ..none }),
-        (with(0x08, [151]), Status { battery_decivolts: 151, ..none }),
-        (with(0x10, longer.to_le_bytes()), Status { encoders: [longer, 0], ..none }),
-        (with(0x18, longer.to_le_bytes()), Status { encoders: [0, longer], ..none }),
-        (with(0x28, word), Status { gyro: one(0, -1234), ..none }),
-        (with(0x2C, word), Status { gyro: one(1, -1234), ..none }),
-        (with(0x30, word), Status { gyro: one(2, -1234), ..none }),
-        (with(0x2A, word), Status { accel: one(0, -1234), ..none }),
-        (with(0x2E, word), Status { accel: one(1, -1234), ..none }),
-        (with(0x32, word), Status { accel: one(2, -1234), ..none }),
-        (with(0x34, word), Status { gravity: one(0, -1234), ..none }),
-        (with(0x36, word), Status { gravity: one(1, -1234), ..none }),
-        (with(0x38, word), Status { gravity: one(2, -1234), ..none }),
-        (with(0x3A, long.to_le_bytes()), Status { start_button: long, ..none }),
-        (with(0x3E, long.to_le_bytes()), Status { dock_button: long, ..none }),
-        (with(0x46, [99]), Status { water_tank: 99, ..none }),
+        (with(0x01, [1 << 1]), flagged(Flag::BumperRight)),
+        (with(0x01, [1 << 2]), flagged(Flag::BumperLeft)),
+        (with(0x03, [1 << 0]), flagged(Flag::CliffLeftSide)),
+        (with(0x03, [1 << 1]), flagged(Flag::CliffLeftFront)),
+        (with(0x03, [1 << 2]), flagged(Flag::CliffRightFront)),
+        (with(0x03, [1 << 3]), flagged(Flag::CliffRightSide)),
+        (with(0x04, [1 << 2]), flagged(Flag::DustboxAttached)),
+        (with(0x07, [1 << 0]), flagged(Flag::OnDock)),
+        (with(0x07, [1 << 1]), flagged(Flag::Charging)),
+        (with(0x08, [151]), changed(|status| status.battery_decivolts = 151)),
+        (with(0x10, longer.to_le_bytes()), changed(|status| status.encoders = [longer, 0])),
+        (with(0x18, longer.to_le_bytes()), changed(|status| status.encoders = [0, longer])),
+        (with(0x28, word), changed(|status| status.set_gyro(one(0, -1234)))),
+        (with(0x2C, word), changed(|status| status.set_gyro(one(1, -1234)))),
+        (with(0x30, word), changed(|status| status.set_gyro(one(2, -1234)))),
+        (with(0x2A, word), changed(|status| status.set_accel(one(0, -1234)))),
+        (with(0x2E, word), changed(|status| status.set_accel(one(1, -1234)))),
+        (with(0x32, word), changed(|status| status.set_accel(one(2, -1234)))),
+        (with(0x34, word), changed(|status| status.set_gravity(one(0, -1234)))),
+        (with(0x36, word), changed(|status| status.set_gravity(one(1, -1234)))),
+        (with(0x38, word), changed(|status| status.set_gravity(one(2, -1234)))),
+        (with(0x3A, long.to_le_bytes()), changed(|status| status.start_button = long)),
+        (with(0x3E, long.to_le_bytes()), changed(|status| status.dock_button = long)),
+        (with(0x46, [99]), changed(|status| status.water_tank = 99)),
     ];
     for (raw, status) in fields {
         assert_eq!(Status::parse(&raw), Ok(status));
@@ -73,7 +92,7 @@ fn each_field_stands_at_its_own_offset_and_bit() {
 }
 
 #[test]
-fn an_unknown_bit_is_no_field() {
+fn a_bit_outside_flags_and_fields_is_not_kept() {
     for bit in 0..STATUS_LEN * 8 {
         let (at, mask) = (bit / 8, 1u8 << (bit % 8));
         let status = Status::parse(&with(at, [mask])).unwrap();
@@ -87,27 +106,17 @@ fn the_status_vector_reads_as_little_endian() {
     let vectors = vectors("gd32.json");
     let vector = vectors.iter().find(|vector| vector["command"] == 0x15).unwrap();
     let status = Status::parse(&bytes(vector, "payload")).unwrap();
-    let wanted = Status {
-        // Byte n of the payload is n.
-        bumper_right: false,
-        bumper_left: false,
-        cliff_left_side: true,
-        cliff_left_front: true,
-        cliff_right_front: false,
-        cliff_right_side: false,
-        dustbox_attached: true,
-        on_dock: true,
-        charging: true,
-        battery_decivolts: 8,
-        encoders: [0x1716_1514_1312_1110, 0x1F1E_1D1C_1B1A_1918],
-        gyro: [0x2928, 0x2D2C, 0x3130],
-        accel: [0x2B2A, 0x2F2E, 0x3332],
-        gravity: [0x3534, 0x3736, 0x3938],
-        start_button: 0x3D3C_3B3A,
-        dock_button: 0x4140_3F3E,
-        water_tank: 0x46,
-    };
-    assert_eq!(status, wanted);
+    // Byte n of the payload is n.
+    let flags: Vec<_> = Flag::ALL.iter().copied().filter(|flag| status.is(*flag)).collect();
+    use Flag::*;
+    assert_eq!(flags, [CliffLeftSide, CliffLeftFront, DustboxAttached, OnDock, Charging]);
+    assert_eq!(status.battery_decivolts, 8);
+    assert_eq!(status.encoders, [0x1716_1514_1312_1110, 0x1F1E_1D1C_1B1A_1918]);
+    assert_eq!(status.gyro(), [0x2928, 0x2D2C, 0x3130]);
+    assert_eq!(status.accel(), [0x2B2A, 0x2F2E, 0x3332]);
+    assert_eq!(status.gravity(), [0x3534, 0x3736, 0x3938]);
+    assert_eq!((status.start_button, status.dock_button), (0x3D3C_3B3A, 0x4140_3F3E));
+    assert_eq!(status.water_tank, 0x46);
 }
 
 #[test]
@@ -122,7 +131,7 @@ fn a_short_status_is_refused() {
 fn the_battery_is_empty_at_13_5_volts_and_full_at_15_5() {
     let percents = [(0, 0), (134, 0), (135, 0), (136, 5), (145, 50), (155, 100), (255, 100)];
     for (battery_decivolts, percent) in percents {
-        let status = Status { battery_decivolts, ..Status::default() };
+        let status = changed(|status| status.battery_decivolts = battery_decivolts);
         assert_eq!(status.battery_percent(), percent, "{battery_decivolts}");
         let volts = f32::from(battery_decivolts) / 10.0;
         assert!((status.battery_volts() - volts).abs() < 1e-6);
@@ -131,14 +140,14 @@ fn the_battery_is_empty_at_13_5_volts_and_full_at_15_5() {
 
 #[test]
 fn the_gyroscope_turns_into_ros_axes() {
-    let turned = |gyro| Status { gyro, ..Status::default() }.gyro_ros();
+    let turned = |gyro| changed(|status| status.set_gyro(gyro)).gyro_ros();
     assert_eq!(turned([1, 2, 3]), [3, 2, -1]);
     assert_eq!(turned([i16::MIN, 0, 0]), [0, 0, i16::MAX]);
 }
 
 #[test]
 fn the_profile_decides_which_encoder_is_left_and_how_wide_it_is() {
-    let status = Status { encoders: [0x1_0001, 0x2_0002], ..Status::default() };
+    let status = changed(|status| status.encoders = [0x1_0001, 0x2_0002]);
     assert_eq!(Profile::DOCUMENT.encoders(&status), (0x2_0002, 0x1_0001));
     assert_eq!(Profile::LATER.encoders(&status), (1, 2));
     assert_eq!(Profile::default(), Profile::DOCUMENT);
