@@ -5,6 +5,7 @@
 //! under libFuzzer (`fuzz_targets/`, feature `coverage`).
 
 pub mod driver;
+pub mod explain;
 pub mod gd32;
 mod mutation;
 pub mod slam;
@@ -31,6 +32,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "teach", seeds: teach::seeds, exercise: teach::exercise },
     Target { name: "slam", seeds: slam::seeds, exercise: slam::exercise },
     Target { name: "voxel", seeds: voxel::seeds, exercise: voxel::exercise },
+    Target { name: "explain", seeds: explain::seeds, exercise: explain::exercise },
 ];
 
 impl Target {

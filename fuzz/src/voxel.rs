@@ -27,7 +27,7 @@ pub fn exercise(data: &[u8]) {
     }
     let mut body = data;
     let choice = take_byte(&mut body);
-    let layers = usize::from(choice % 8);
+    let layers = usize::from(choice % 4);
     let compressed = enveloped(choice, layers, body);
     map(&Message::new_checked(&compressed).expect("a well-formed envelope"));
 
@@ -77,10 +77,14 @@ fn map(message: &Message<'_>) -> Option<VoxelMap> {
 }
 
 fn plain_cells(bits: &[u8]) -> Vec<[u16; 3]> {
-    let occupied = (0..bits.len() * 8).filter(|at| bits[at / 8] & 0x80 >> (at % 8) != 0);
-    occupied
-        .map(|at| [at % SIDE, at / SIDE % SIDE, at / SIDE / SIDE].map(|cell| cell as u16))
-        .collect()
+    let mut cells = Vec::new();
+    for (at, byte) in bits.iter().enumerate().filter(|(_, byte)| **byte != 0) {
+        let (x, y, z) = (at % 16 * 8, at / 16 % SIDE, at / LAYER_BYTES);
+        for bit in (0..8).filter(|bit| byte & 0x80 >> bit != 0) {
+            cells.push([x + bit, y, z].map(|cell| cell as u16));
+        }
+    }
+    cells
 }
 
 /// An LZ4 block that holds its bytes uncompressed.

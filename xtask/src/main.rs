@@ -1,2 +1,56 @@
-//! x
-fn main(){}
+//! Development tasks, run as `cargo xtask COMMAND`.
+
+mod bench;
+mod demo;
+mod fuzz;
+mod test;
+mod tools;
+
+use std::{env, process::ExitCode};
+
+use tools::Failure;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test                                the gate: format, lints, tests, docs, no_std, fuzz, release
+  bench [FILTER]                      how fast the codecs are, beside memcpy and numpy
+  fuzz [TARGET] [SECONDS] [--mutate]  look for inputs that break the codecs; 60 s each by default
+  demo                                a guided tour of `sinew decode` and `sinew encode`";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Usage(message)) => {
+            eprintln!("{message}\n\n{USAGE}");
+            ExitCode::from(2)
+        }
+        Err(Failure::Task(message)) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<(), Failure> {
+    let Some((command, rest)) = arguments.split_first() else {
+        println!("{USAGE}");
+        return Ok(());
+    };
+    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+        println!("{USAGE}");
+        return Ok(());
+    }
+    match command.as_str() {
+        "test" => test::run(rest),
+        "bench" => bench::run(rest),
+        "fuzz" => fuzz::run(rest),
+        "demo" => demo::run(rest),
+        "help" => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        other => Err(Failure::Usage(format!("there is no command {other}"))),
+    }
+}

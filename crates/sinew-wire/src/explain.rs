@@ -19,6 +19,9 @@ use crate::{
     teach,
 };
 
+/// Rubbish longer than this is measured, not repeated.
+const MAX_SHOWN: usize = 4096;
+
 /// A protocol this crate can tell from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named after the modules")]
@@ -144,7 +147,9 @@ impl Element {
         let mut element =
             Element::new(Proto::Unknown, offset, bytes.len(), String::from("not recognised"));
         element.valid = false;
-        element.fact("bytes", hex(bytes));
+        if bytes.len() <= MAX_SHOWN {
+            element.fact("bytes", hex(bytes));
+        }
         element.rows.push(Row {
             offset,
             length: bytes.len(),

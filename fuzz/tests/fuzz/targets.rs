@@ -43,3 +43,8 @@ fn slam_holds_for_seeds_and_2000_mutations() {
 fn voxel_holds_for_seeds_and_2000_mutations() {
     holds("voxel");
 }
+
+#[test]
+fn explain_holds_for_seeds_and_2000_mutations() {
+    holds("explain");
+}

@@ -56,9 +56,7 @@ fn datagram() -> bool {
 }
 
 fn cloud() -> bool {
-    let bytes = [
-        2, 0, 0, 0, 6, 0, 0, 0, b'{', b'}', 0xE8, 0x03, 0xD0, 0x07, 0, 0,
-    ];
+    let bytes = [2, 0, 0, 0, 6, 0, 0, 0, b'{', b'}', 0xE8, 0x03, 0xD0, 0x07, 0, 0];
     let mut points = [[0.0; 3]; 1];
     let decoded = slam::Message::split(&bytes).and_then(|(message, _)| {
         slam::decode(Reading::Packed, message.body, [1.0, 0.0, -1.0], &mut points)
@@ -67,16 +65,18 @@ fn cloud() -> bool {
     decoded == Ok(1) && (x, y, z) == (2.0, 2.0, -1.0)
 }
 
-/// Without memory to give out the JSON cannot be read; that it links is the proof.
 #[cfg(feature = "alloc")]
 fn map() -> bool {
+    // Two layers, empty: one zero, then 4,090 times the byte before, then five literals.
+    let mut body = [0xFF; 26];
+    body[..4].copy_from_slice(&[0x1F, 0x00, 0x01, 0x00]);
+    body[19..].copy_from_slice(&[0xF6, 0x50, 0x00, 0x00, 0x00, 0x00, 0x80]);
     let message = slam::Message {
         type_word: false,
-        json: b"",
-        body: b"",
+        json: br#"{"data":{"resolution":0.05,"origin":[0,0,0],"src_size":4096}}"#,
+        body: &body,
     };
-    slam::Cloud::new(&message, None).is_err()
-        && sinew_wire::voxel::VoxelMap::new(&message).is_err()
+    sinew_wire::voxel::VoxelMap::new(&message).is_ok_and(|map| map.len() == 1)
 }
 
 #[cfg(not(feature = "alloc"))]
@@ -84,36 +84,50 @@ fn map() -> bool {
     true
 }
 
+/// Memory from the C library.
 #[cfg(feature = "alloc")]
 mod memory {
     use core::{
         alloc::{GlobalAlloc, Layout},
+        ffi::c_void,
         ptr,
     };
 
-    struct None;
+    struct Malloc;
 
     #[global_allocator]
-    static ALLOCATOR: None = None;
+    static ALLOCATOR: Malloc = Malloc;
 
-    // SAFETY: null says that there is no memory, and so nothing is ever given back.
-    unsafe impl GlobalAlloc for None {
-        unsafe fn alloc(&self, _: Layout) -> *mut u8 {
-            ptr::null_mut()
+    unsafe extern "C" {
+        fn malloc(size: usize) -> *mut c_void;
+        fn free(memory: *mut c_void);
+    }
+
+    // SAFETY: `malloc` aligns for every C type, and what needs more is refused.
+    unsafe impl GlobalAlloc for Malloc {
+        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+            if layout.align() > align_of::<u64>() {
+                return ptr::null_mut();
+            }
+            unsafe { malloc(layout.size()) }.cast()
         }
 
-        unsafe fn dealloc(&self, _: *mut u8, _: Layout) {}
+        unsafe fn dealloc(&self, memory: *mut u8, _: Layout) {
+            unsafe { free(memory.cast()) }
+        }
     }
-}
-
-#[panic_handler]
-fn panic(_: &PanicInfo<'_>) -> ! {
-    loop {}
 }
 
 // The compiler links no C library by itself, and `core` needs its `memcpy`.
 #[link(name = "c")]
-unsafe extern "C" {}
+unsafe extern "C" {
+    safe fn abort() -> !;
+}
+
+#[panic_handler]
+fn panic(_: &PanicInfo<'_>) -> ! {
+    abort()
+}
 
 /// Named by the unwind tables of the prebuilt `core`; a program that aborts never calls it.
 #[unsafe(no_mangle)]

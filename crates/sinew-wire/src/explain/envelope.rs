@@ -62,7 +62,7 @@ fn element(
     }
     rows.frame(4, "json_len", format!("{}", message.json.len()));
     rows.frame(4, "binary_len", format!("{}", message.body.len()));
-    rows.frame(message.json.len(), "json", String::from_utf8_lossy(message.json));
+    rows.frame(message.json.len(), "json", shortened(message.json));
     let decoded = match proto {
         Proto::Voxel => voxel_map(&message, &mut rows, options),
         _ => slam_cloud(&message, &mut rows, options),
@@ -79,6 +79,13 @@ fn element(
             failed(proto, offset, rows, error)
         }
     }
+}
+
+/// The beginning of a JSON text, which may be long, as a line.
+fn shortened(json: &[u8]) -> String {
+    let shown = json.get(..80).unwrap_or(json);
+    let more = if shown.len() < json.len() { "…" } else { "" };
+    format!("{}{more}", String::from_utf8_lossy(shown).replace(['\n', '\r'], " "))
 }
 
 fn title(proto: Proto) -> String {

@@ -1,0 +1,42 @@
+//! Benches, with numpy to compare against where it can be had.
+
+use std::{env, path::PathBuf, process::Command};
+
+use crate::tools::{Failure, cargo, succeed, target_dir, works};
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let filter = match arguments {
+        [] => None,
+        [filter] => Some(filter),
+        _ => return Err(Failure::Usage("bench takes one filter".into())),
+    };
+    let mut bench = cargo(["bench", "-p", "sinew-wire", "--bench", "wire", "--"]);
+    bench.args(filter);
+    match python_with_numpy() {
+        Some(python) => {
+            bench.env("SINEW_BENCH_PYTHON", python);
+        }
+        None => println!("numpy will not be compared: neither found nor installed"),
+    }
+    succeed(&mut bench)
+}
+
+/// The system's Python when it has numpy, else one of our own beside the build.
+fn python_with_numpy() -> Option<PathBuf> {
+    let has_numpy = |python: &PathBuf| works(Command::new(python).args(["-c", "import numpy"]));
+    let system = PathBuf::from("python3");
+    if has_numpy(&system) {
+        return Some(system);
+    }
+    let environment = target_dir().join("bench-venv");
+    let scripts = if env::consts::FAMILY == "windows" { "Scripts" } else { "bin" };
+    let python = environment.join(scripts).join("python");
+    if has_numpy(&python) {
+        return Some(python);
+    }
+    println!("installing numpy into {}", environment.display());
+    let made = works(Command::new(system).args(["-m", "venv"]).arg(&environment));
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "numpy"];
+    let installed = made && works(Command::new(&python).args(pip));
+    (installed && has_numpy(&python)).then_some(python)
+}

@@ -1,0 +1,74 @@
+//! What the tasks share: where things are, and how programs are run.
+
+use std::{
+    env,
+    ffi::OsStr,
+    fmt::Write,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// Why a task ended early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It was called wrongly.
+    Usage(String),
+    /// It could not be done, or found something.
+    Task(String),
+}
+
+/// The workspace.
+pub(crate) fn root() -> &'static Path {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().unwrap_or(manifest)
+}
+
+/// Where cargo builds.
+pub(crate) fn target_dir() -> PathBuf {
+    let chosen = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    root().join(chosen)
+}
+
+/// The cargo that runs this task, at the root of the workspace.
+pub(crate) fn cargo<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// Runs a command to its end; an error says what could not be started or failed.
+pub(crate) fn succeed(command: &mut Command) -> Result<(), Failure> {
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Failure::Task(format!("{} failed: {status}", shown(command)))),
+        Err(error) => Err(Failure::Task(format!("{} did not start: {error}", shown(command)))),
+    }
+}
+
+/// Whether a command runs and succeeds; what it prints is not shown.
+pub(crate) fn works(command: &mut Command) -> bool {
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
+
+/// A command as one would type it at the root of the workspace.
+pub(crate) fn shown(command: &Command) -> String {
+    let mut line = String::new();
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value {
+            let _ = write!(line, "{}={} ", name.display(), quoted(value));
+        }
+    }
+    let program = Path::new(command.get_program());
+    line.push_str(&program.file_stem().unwrap_or(program.as_os_str()).to_string_lossy());
+    for argument in command.get_args() {
+        let _ = write!(line, " {}", quoted(argument));
+    }
+    line
+}
+
+fn quoted(argument: &OsStr) -> String {
+    let text = Path::new(argument).strip_prefix(root()).map_or(argument, Path::as_os_str);
+    let text = text.to_string_lossy();
+    if text.contains(' ') { format!("\"{text}\"") } else { text.into_owned() }
+}
