@@ -172,7 +172,7 @@ fn body(len: usize) -> Vec<u8> {
 fn voxel_message() -> Vec<u8> {
     let mut random = Random(13);
     let bits: Vec<u8> = (0..38 * 2048)
-        .map(|_| if random.next() % 6 == 0 { 1 << (random.next() % 8) } else { 0 })
+        .map(|_| if random.next().is_multiple_of(6) { 1 << (random.next() % 8) } else { 0 })
         .collect();
     let json = format!(
         r#"{{"type":"msg","topic":"rt/utlidar/voxel_map_compressed","data":{{"resolution":0.05,"origin":[-3.2,-3.2,-0.5],"width":[128,128,38],"src_size":{}}}}}"#,
