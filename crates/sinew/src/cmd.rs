@@ -1,7 +1,21 @@
 //! One module per command.
 
+#[cfg(feature = "vacuum")]
+mod config;
+#[cfg(feature = "vacuum")]
+mod control;
+#[cfg(feature = "tools")]
 mod decode;
+#[cfg(feature = "tools")]
 mod encode;
+#[cfg(feature = "vacuum")]
+mod robots;
+#[cfg(feature = "vacuum")]
+mod serve;
+#[cfg(feature = "vacuum")]
+mod sim;
+#[cfg(feature = "vacuum")]
+mod vacuum;
 
 use std::fmt;
 
@@ -9,16 +23,56 @@ use clap::Subcommand;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    #[cfg(feature = "tools")]
     Decode(decode::Args),
+    #[cfg(feature = "tools")]
     Encode(encode::Args),
+    #[cfg(feature = "vacuum")]
+    Serve(serve::Args),
+    #[cfg(feature = "vacuum")]
+    Sim(sim::Args),
+    #[cfg(feature = "vacuum")]
+    Robots(robots::RobotsArgs),
+    #[cfg(feature = "vacuum")]
+    Status(robots::StatusArgs),
+    #[cfg(feature = "vacuum")]
+    Watch(robots::WatchArgs),
+    #[cfg(feature = "vacuum")]
+    Stop(robots::StopArgs),
+    #[cfg(feature = "vacuum")]
+    Control(control::Args),
+    #[cfg(feature = "vacuum")]
+    Vacuum(vacuum::Args),
+    #[cfg(feature = "vacuum")]
+    Config(config::Args),
 }
 
 impl Command {
     /// Runs the command and returns the process's exit code.
     pub(crate) fn run(self, json: bool) -> anyhow::Result<u8> {
         match self {
+            #[cfg(feature = "tools")]
             Command::Decode(args) => decode::run(&args, json),
+            #[cfg(feature = "tools")]
             Command::Encode(args) => encode::run(args, json),
+            #[cfg(feature = "vacuum")]
+            Command::Serve(args) => serve::run(&args, json),
+            #[cfg(feature = "vacuum")]
+            Command::Sim(args) => sim::run(&args, json),
+            #[cfg(feature = "vacuum")]
+            Command::Robots(args) => robots::robots(&args, json),
+            #[cfg(feature = "vacuum")]
+            Command::Status(args) => robots::status(&args, json),
+            #[cfg(feature = "vacuum")]
+            Command::Watch(args) => robots::watch(&args, json),
+            #[cfg(feature = "vacuum")]
+            Command::Stop(args) => robots::stop(&args, json),
+            #[cfg(feature = "vacuum")]
+            Command::Control(args) => control::run(&args, json),
+            #[cfg(feature = "vacuum")]
+            Command::Vacuum(args) => vacuum::run(&args, json),
+            #[cfg(feature = "vacuum")]
+            Command::Config(args) => config::run(&args, json),
         }
     }
 }
@@ -34,3 +88,41 @@ impl fmt::Display for Usage {
 }
 
 impl std::error::Error for Usage {}
+
+/// The daemon refused.
+#[cfg(feature = "vacuum")]
+#[derive(Debug)]
+pub(crate) struct Failed {
+    pub(crate) code: String,
+    pub(crate) message: String,
+}
+
+#[cfg(feature = "vacuum")]
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+#[cfg(feature = "vacuum")]
+impl std::error::Error for Failed {}
+
+/// A duration such as `3s`, `500ms` or `2m`.
+#[cfg(feature = "vacuum")]
+fn duration(text: &str) -> Result<std::time::Duration, String> {
+    use std::time::Duration;
+    let wrong = || format!("wanted a duration such as 3s or 500ms, got {text:?}");
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let seconds = match unit {
+        "ms" => 0.001,
+        "s" | "" => 1.0,
+        "m" => 60.0,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    Duration::try_from_secs_f64(number * seconds)
+        .ok()
+        .filter(|duration| *duration <= Duration::from_secs(86_400))
+        .ok_or_else(wrong)
+}

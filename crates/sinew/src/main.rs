@@ -1,7 +1,16 @@
 //! The command line: arguments, text and JSON output, exit codes.
 
+#[cfg(feature = "vacuum")]
+mod client;
 mod cmd;
+#[cfg(feature = "vacuum")]
+mod config;
+#[cfg(feature = "vacuum")]
+mod daemon;
+#[cfg(feature = "tools")]
 mod hex;
+#[cfg(feature = "vacuum")]
+mod interrupt;
 mod output;
 
 use std::process::ExitCode;

@@ -18,3 +18,12 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .filter_map(|cause| cause.downcast_ref::<io::Error>())
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
+
+/// Says that a command was carried out: nothing for people, an object for programs.
+pub(crate) fn done(json: bool) -> anyhow::Result<u8> {
+    if json {
+        let mut out = io::stdout().lock();
+        io::Write::write_all(&mut out, b"{\"ok\":true}\n")?;
+    }
+    Ok(crate::DONE)
+}

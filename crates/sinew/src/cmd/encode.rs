@@ -39,7 +39,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<u8> {
 }
 
 /// A number, decimal or 0x.
-fn number<T: TryFrom<u32>>(text: &str) -> Result<T, String> {
+pub(super) fn number<T: TryFrom<u32>>(text: &str) -> Result<T, String> {
     let parsed = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
         Some(digits) => u32::from_str_radix(digits, 16),
         None => text.parse(),

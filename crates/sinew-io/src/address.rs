@@ -1,0 +1,93 @@
+use std::{fmt, path::PathBuf, str::FromStr};
+
+/// Where a robot is: `serial:/dev/ttyS3?baud=115200`, or `sim:` for one that is simulated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Address {
+    /// A serial port.
+    Serial {
+        /// Its device file.
+        path: PathBuf,
+        /// Bits per second.
+        baud: u32,
+    },
+    /// A simulated robot in this process.
+    Sim {
+        /// What its world is made from.
+        seed: u64,
+    },
+}
+
+/// What is wrong with an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddressError(String);
+
+const DEFAULT_BAUD: u32 = 115_200;
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let wrong = |message: String| Err(AddressError(message));
+        let Some((scheme, rest)) = text.split_once(':') else {
+            return wrong(format!("{text:?}: wanted serial:PATH or sim:"));
+        };
+        let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let mut options = Vec::new();
+        for option in query.split('&').filter(|option| !option.is_empty()) {
+            match option.split_once('=') {
+                Some(pair) => options.push(pair),
+                None => return wrong(format!("{option:?}: wanted NAME=VALUE")),
+            }
+        }
+        let number = |name: &str, default: u64| match options.iter().find(|(key, _)| *key == name) {
+            None => Ok(default),
+            Some((_, value)) => value
+                .parse()
+                .map_err(|_| AddressError(format!("{name}: wanted a number, got {value:?}"))),
+        };
+        let only = |known: &str| match options.iter().find(|(key, _)| *key != known) {
+            Some((key, _)) => Err(AddressError(format!("{scheme}: wanted {known}, got {key:?}"))),
+            None => Ok(()),
+        };
+        match scheme {
+            "serial" if path.is_empty() => {
+                wrong("serial: wanted a device, as in serial:/dev/ttyS3".into())
+            }
+            "serial" => {
+                only("baud")?;
+                let baud = number("baud", DEFAULT_BAUD.into())?;
+                let baud = u32::try_from(baud).ok().filter(|baud| *baud > 0);
+                let Some(baud) = baud else { return wrong("baud: out of range".into()) };
+                Ok(Address::Serial { path: path.into(), baud })
+            }
+            "sim" if path.is_empty() => {
+                only("seed")?;
+                Ok(Address::Sim { seed: number("seed", 1)? })
+            }
+            "sim" => wrong(format!("sim: takes no path, got {path:?}")),
+            "udp" | "webrtc" | "replay" => {
+                wrong(format!("{scheme}: links are not supported for vacuums"))
+            }
+            _ => wrong(format!("{scheme:?}: wanted serial: or sim:")),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Serial { path, baud: DEFAULT_BAUD } => write!(f, "serial:{}", path.display()),
+            Address::Serial { path, baud } => write!(f, "serial:{}?baud={baud}", path.display()),
+            Address::Sim { seed } => write!(f, "sim:?seed={seed}"),
+        }
+    }
+}
+
+impl fmt::Display for AddressError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for AddressError {}

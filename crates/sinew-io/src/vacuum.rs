@@ -1,0 +1,356 @@
+//! A vacuum on a thread of its own.
+
+use std::{
+    io,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use sinew_robot::{
+    Code, Refusal,
+    vacuum::{Command, Event, Output, Session, Settings, State},
+};
+use tokio::sync::{broadcast, oneshot};
+
+use crate::{
+    Address,
+    port::Port,
+    sim::Simulator,
+    tap::{Tap, Way},
+    wake::Waker,
+};
+
+/// Events a slow listener may fall behind by: two seconds of status at 500 Hz.
+const EVENTS: usize = 1024;
+/// How long to wait before opening a port again, at first and at most.
+const REOPEN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+
+/// A vacuum, wherever it is. Clones are handles to the same one.
+#[derive(Debug, Clone)]
+pub struct Vacuum {
+    shared: Arc<Shared>,
+    requests: mpsc::Sender<Request>,
+    events: broadcast::Sender<Arc<Event>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    waker: Waker,
+    state: Mutex<Arc<State>>,
+    settings: Settings,
+    /// Who wants everything to stop; looked at before anything else.
+    stop: Mutex<Option<String>>,
+    ending: AtomicBool,
+    thread: Mutex<Option<thread::JoinHandle<()>>>,
+    real_time: AtomicBool,
+}
+
+enum Request {
+    Execute { command: Command, by: String, answer: oneshot::Sender<Result<(), Refusal>> },
+    Release { by: String },
+}
+
+impl Vacuum {
+    /// Starts the thread, which opens the port and keeps it open.
+    pub fn spawn(address: Address, settings: Settings, tap: Tap) -> io::Result<Self> {
+        let now = Instant::now();
+        let session = Session::new(settings.clone(), now);
+        let shared = Arc::new(Shared {
+            waker: Waker::new()?,
+            state: Mutex::new(Arc::new(session.state().clone())),
+            settings,
+            stop: Mutex::new(None),
+            ending: AtomicBool::new(false),
+            thread: Mutex::new(None),
+            real_time: AtomicBool::new(false),
+        });
+        let (requests, inbox) = mpsc::channel();
+        let (events, _) = broadcast::channel(EVENTS);
+        let pump = Pump {
+            session,
+            line: Line::new(address, now)?,
+            tap,
+            inbox,
+            shared: Arc::clone(&shared),
+            events: events.clone(),
+        };
+        let thread = thread::Builder::new().name("vacuum".into()).spawn(move || pump.run())?;
+        *lock(&shared.thread) = Some(thread);
+        Ok(Vacuum { shared, requests, events })
+    }
+
+    /// Has a command carried out; answered once its frames are on their way.
+    pub async fn execute(&self, command: Command, by: &str) -> Result<(), Refusal> {
+        let (answer, answered) = oneshot::channel();
+        let request = Request::Execute { command, by: by.into(), answer };
+        let gone = || Refusal::new(Code::LinkLost, "the robot's thread has ended");
+        self.requests.send(request).map_err(|_| gone())?;
+        self.shared.waker.wake();
+        answered.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// Stops everything, before anything that is waiting.
+    pub fn stop(&self, by: &str) {
+        *lock(&self.shared.stop) = Some(by.into());
+        self.shared.waker.wake();
+    }
+
+    /// Tells that whoever held the controls has gone.
+    pub fn release(&self, by: &str) {
+        let _ = self.requests.send(Request::Release { by: by.into() });
+        self.shared.waker.wake();
+    }
+
+    /// What the robot is doing.
+    pub fn state(&self) -> Arc<State> {
+        Arc::clone(&lock(&self.shared.state))
+    }
+
+    /// Everything that happens, every status included.
+    pub fn events(&self) -> broadcast::Receiver<Arc<Event>> {
+        self.events.subscribe()
+    }
+
+    /// The settings it runs with.
+    pub fn settings(&self) -> &Settings {
+        &self.shared.settings
+    }
+
+    /// How long ago the robot was last heard.
+    pub fn since_seen(&self) -> Option<Duration> {
+        self.state().last_seen.map(|seen| seen.elapsed())
+    }
+
+    /// Whether the thread was given real-time priority, which takes a privilege.
+    pub fn has_real_time_priority(&self) -> bool {
+        self.shared.real_time.load(Ordering::Relaxed)
+    }
+
+    /// Stops the robot, then the thread. Returns when both have happened.
+    pub fn shut_down(&self) {
+        self.shared.ending.store(true, Ordering::Release);
+        self.shared.waker.wake();
+        if let Some(thread) = lock(&self.shared.thread).take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A panic while the lock was held left the value whole: each is written in one go.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Pump {
+    session: Session,
+    line: Line,
+    tap: Tap,
+    inbox: mpsc::Receiver<Request>,
+    shared: Arc<Shared>,
+    events: broadcast::Sender<Arc<Event>>,
+}
+
+impl Pump {
+    fn run(mut self) {
+        self.shared.real_time.store(raise_priority(), Ordering::Relaxed);
+        let mut buffer = [0; 4096];
+        loop {
+            let now = Instant::now();
+            if self.line.open_when_due(now) {
+                self.session.connected(now);
+                self.drain(now);
+            }
+            if self.shared.ending.load(Ordering::Acquire) {
+                self.stop(now, "the daemon's end");
+                return;
+            }
+            self.requests(now);
+            self.read(&mut buffer);
+            let now = Instant::now();
+            if self.session.poll_timeout().is_some_and(|due| due <= now) {
+                self.session.handle_timeout(now);
+            }
+            self.drain(now);
+            *lock(&self.shared.state) = Arc::new(self.session.state().clone());
+            self.wait();
+        }
+    }
+
+    fn requests(&mut self, now: Instant) {
+        loop {
+            let stopped_by = lock(&self.shared.stop).take();
+            if let Some(by) = stopped_by {
+                self.stop(now, &by);
+            }
+            match self.inbox.try_recv() {
+                Ok(Request::Execute { command, by, answer }) => {
+                    let result = self.session.execute(now, command, &by);
+                    self.drain(now);
+                    let _ = answer.send(result);
+                }
+                Ok(Request::Release { by }) => {
+                    self.session.release(now, &by);
+                    self.drain(now);
+                }
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn stop(&mut self, now: Instant, by: &str) {
+        if let Some(port) = &mut self.line.port {
+            port.discard_waiting();
+        }
+        // Cannot be refused; without a port there is nobody to tell.
+        let _ = self.session.execute(now, Command::DriveReset, by);
+        self.drain(now);
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) {
+        while let Some(port) = &self.line.port {
+            match port.read(buffer) {
+                Ok(count) => {
+                    let now = Instant::now();
+                    let bytes = buffer.get(..count).unwrap_or_default();
+                    let bytes = self.tap.pass(now, Way::In, bytes);
+                    if !bytes.is_empty() {
+                        self.session.handle_input(now, &bytes);
+                        self.drain(now);
+                    }
+                    if count < buffer.len() {
+                        return;
+                    }
+                }
+                Err(_) => self.lose_port(),
+            }
+        }
+    }
+
+    /// Sends and tells what the session has to send and to tell.
+    fn drain(&mut self, now: Instant) {
+        while let Some(output) = self.session.poll_output() {
+            match output {
+                Output::Transmit(frame) => self.send(now, frame.as_bytes()),
+                Output::Event(event) => {
+                    // Nobody listening is no error.
+                    let _ = self.events.send(Arc::new(event));
+                }
+            }
+        }
+        self.send(now, &[]);
+    }
+
+    fn send(&mut self, now: Instant, bytes: &[u8]) {
+        let bytes = self.tap.pass(now, Way::Out, bytes);
+        if bytes.is_empty() {
+            return;
+        }
+        if let Some(port) = &mut self.line.port
+            && port.write(&bytes).is_err()
+        {
+            self.lose_port();
+        }
+    }
+
+    fn lose_port(&mut self) {
+        let now = Instant::now();
+        self.line.lose(now);
+        self.session.disconnected(now);
+        while let Some(output) = self.session.poll_output() {
+            if let Output::Event(event) = output {
+                let _ = self.events.send(Arc::new(event));
+            }
+        }
+    }
+
+    fn wait(&mut self) {
+        let due = [self.session.poll_timeout(), self.tap.poll_timeout(), self.line.reopen_at()];
+        let until = due.into_iter().flatten().min();
+        let port = self.line.port.as_ref();
+        let to_write = port.is_some_and(Port::is_waiting);
+        let ready = self.shared.waker.wait(port.map(Port::fd), to_write, until);
+        match (ready, &mut self.line.port) {
+            (Ok(ready), Some(port)) => {
+                let failed = ready.writable && port.flush().is_err();
+                if failed || ready.hung_up && !ready.readable {
+                    self.lose_port();
+                }
+            }
+            (Ok(_), None) => {}
+            // Without poll there is no waiting; do not spin.
+            (Err(_), _) => thread::sleep(Duration::from_millis(1)),
+        }
+    }
+}
+
+/// The port, or the plan to open it.
+struct Line {
+    address: Address,
+    port: Option<Port>,
+    retry_at: Instant,
+    back_off: Duration,
+    /// The robot itself, when it is simulated.
+    _simulator: Option<Simulator>,
+}
+
+impl Line {
+    fn new(address: Address, now: Instant) -> io::Result<Self> {
+        let mut simulator = None;
+        let mut address = address;
+        if let Address::Sim { seed } = address {
+            let options = sinew_sim::vacuum::Options { seed, ..Default::default() };
+            let started = Simulator::spawn(options, None)?;
+            address = Address::Serial { path: started.path().to_owned(), baud: crate::sim::BAUD };
+            simulator = Some(started);
+        }
+        Ok(Line { address, port: None, retry_at: now, back_off: REOPEN.0, _simulator: simulator })
+    }
+
+    /// Opens the port if it is closed and its time has come; whether it did.
+    fn open_when_due(&mut self, now: Instant) -> bool {
+        if self.port.is_some() || now < self.retry_at {
+            return false;
+        }
+        let Address::Serial { path, baud } = &self.address else { return false };
+        match Port::open_serial(path, *baud) {
+            Ok(port) => {
+                self.port = Some(port);
+                true
+            }
+            Err(_) => {
+                self.lose(now);
+                false
+            }
+        }
+    }
+
+    fn lose(&mut self, now: Instant) {
+        let was_open = self.port.take().is_some();
+        self.back_off = if was_open { REOPEN.0 } else { (self.back_off * 2).min(REOPEN.1) };
+        self.retry_at = now + self.back_off;
+    }
+
+    fn reopen_at(&self) -> Option<Instant> {
+        self.port.is_none().then_some(self.retry_at)
+    }
+}
+
+/// Asks for real-time priority for this thread; whether it was given.
+fn raise_priority() -> bool {
+    use thread_priority::{
+        RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
+        set_thread_priority_and_policy, thread_native_id,
+    };
+    let Ok(value) = ThreadPriorityValue::try_from(20u8) else { return false };
+    set_thread_priority_and_policy(
+        thread_native_id(),
+        ThreadPriority::Crossplatform(value),
+        ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo),
+    )
+    .is_ok()
+}

@@ -1,0 +1,66 @@
+//! Waits for a port, a wake-up call, or a time.
+
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    time::{Duration, Instant},
+};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+
+/// Something a thread can be woken by while it waits for a port.
+#[derive(Debug)]
+pub(crate) struct Waker(OwnedFd);
+
+/// What a wait ended with.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ready {
+    pub(crate) readable: bool,
+    pub(crate) writable: bool,
+    pub(crate) hung_up: bool,
+}
+
+impl Waker {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Waker(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
+    }
+
+    pub(crate) fn wake(&self) {
+        // Fails only when it has been called 2^64 times unheard: it is awake then.
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+    }
+
+    fn reset(&self) {
+        let _ = rustix::io::read(&self.0, &mut [0u8; 8]);
+    }
+
+    /// Waits until the port has something, `until` is past, or [`wake`](Self::wake) is called.
+    pub(crate) fn wait(
+        &self,
+        port: Option<BorrowedFd<'_>>,
+        to_write: bool,
+        until: Option<Instant>,
+    ) -> io::Result<Ready> {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let timeout = left.map(timespec);
+        let interest = if to_write { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let mut fds = vec![PollFd::from_borrowed_fd(self.0.as_fd(), PollFlags::IN)];
+        fds.extend(port.map(|port| PollFd::from_borrowed_fd(port, interest)));
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => return Ok(Ready::default()),
+            Err(error) => return Err(error.into()),
+        }
+        self.reset();
+        let got = fds.get(1).map_or(PollFlags::empty(), PollFd::revents);
+        Ok(Ready {
+            readable: got.contains(PollFlags::IN),
+            writable: got.contains(PollFlags::OUT),
+            hung_up: got.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL),
+        })
+    }
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec { tv_sec: duration.as_secs() as i64, tv_nsec: duration.subsec_nanos().into() }
+}

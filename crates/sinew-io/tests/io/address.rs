@@ -1,0 +1,33 @@
+use sinew_io::Address;
+
+#[test]
+fn addresses_are_read_and_written() {
+    for (text, wanted) in [
+        ("serial:/dev/ttyS3", Address::Serial { path: "/dev/ttyS3".into(), baud: 115_200 }),
+        ("serial:/dev/x?baud=9600", Address::Serial { path: "/dev/x".into(), baud: 9600 }),
+        ("sim:", Address::Sim { seed: 1 }),
+        ("sim:?seed=7", Address::Sim { seed: 7 }),
+    ] {
+        let address: Address = text.parse().unwrap();
+        assert_eq!(address, wanted);
+        assert_eq!(address.to_string().parse::<Address>().unwrap(), wanted);
+    }
+}
+
+#[test]
+fn a_wrong_address_says_what_is_wanted() {
+    for (text, reason) in [
+        ("/dev/ttyS3", "wanted serial:PATH"),
+        ("serial:", "wanted a device"),
+        ("serial:/dev/x?boud=1", "wanted baud"),
+        ("serial:/dev/x?baud=fast", "wanted a number"),
+        ("serial:/dev/x?baud=0", "out of range"),
+        ("serial:/dev/x?baud", "NAME=VALUE"),
+        ("sim:room", "takes no path"),
+        ("udp:1.2.3.4:5", "not supported"),
+        ("usb:1", "wanted serial: or sim:"),
+    ] {
+        let error = text.parse::<Address>().unwrap_err().to_string();
+        assert!(error.contains(reason), "{text}: {error}");
+    }
+}

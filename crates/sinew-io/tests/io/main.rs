@@ -1,0 +1,6 @@
+//! Sessions and simulators over real pseudo-terminals.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod address;
+mod vacuum;

@@ -1,0 +1,420 @@
+//! The components of a vacuum and what may be asked of each: one table for the parser, its error
+//! texts, the documentation and the dashboard.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::{Code, Refusal, vacuum::Command};
+
+/// A part of the robot that can be controlled.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Component {
+    /// Its name in `ComponentControl`.
+    pub id: &'static str,
+    /// What it is.
+    pub what: &'static str,
+    /// What can be done with it.
+    pub actions: &'static [Action],
+}
+
+/// Something that can be done with a component.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Action {
+    /// Its name in `ComponentControl`.
+    pub verb: Verb,
+    /// What it does.
+    pub what: &'static str,
+    /// Whether it can hurt, and so needs `confirm`.
+    pub confirm: bool,
+    /// The sets of parameters it takes; one of them must be given whole.
+    pub configs: &'static [&'static [Param]],
+    #[serde(skip)]
+    command: fn(&[Option<f64>]) -> Command,
+}
+
+/// The four actions of the interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the interface's own words")]
+pub enum Verb {
+    Enable,
+    Disable,
+    Reset,
+    Configure,
+}
+
+/// A parameter of an action.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Param {
+    /// Its name in `config`.
+    pub name: &'static str,
+    /// Its type tag.
+    pub kind: Kind,
+    /// Smallest value.
+    pub min: f64,
+    /// Largest value.
+    pub max: f64,
+    /// Values between that are not allowed either; none means all are allowed.
+    pub only: &'static [u8],
+    /// Whether it may be left out.
+    pub optional: bool,
+    /// Its unit, for people.
+    pub unit: &'static str,
+}
+
+/// The type tag of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the interface's own words")]
+pub enum Kind {
+    F32,
+    U8,
+}
+
+const NONE: &[&[Param]] = &[&[]];
+
+const SPEED: &[&[Param]] = &[&[byte("speed", 100, "%")]];
+
+/// Any finite speed is parsed; the session's limits, which are settings, decide.
+const fn speed(name: &'static str, unit: &'static str) -> Param {
+    let limit = f32::MAX as f64;
+    Param { name, kind: Kind::F32, min: -limit, max: limit, only: &[], optional: false, unit }
+}
+
+const fn byte(name: &'static str, max: u8, unit: &'static str) -> Param {
+    let max = max as f64;
+    Param { name, kind: Kind::U8, min: 0.0, max, only: &[], optional: false, unit }
+}
+
+const fn optional(param: Param) -> Param {
+    Param { optional: true, ..param }
+}
+
+const fn action(
+    verb: Verb,
+    what: &'static str,
+    configs: &'static [&'static [Param]],
+    command: fn(&[Option<f64>]) -> Command,
+) -> Action {
+    Action { verb, what, confirm: false, configs, command }
+}
+
+const fn hurts(action: Action) -> Action {
+    Action { confirm: true, ..action }
+}
+
+/// Parameters arrive in the order of their config; one that is not optional is always there.
+fn number(values: &[Option<f64>], index: usize) -> f32 {
+    values.get(index).copied().flatten().unwrap_or_default() as f32
+}
+
+fn byte_or(values: &[Option<f64>], index: usize, default: u8) -> u8 {
+    values.get(index).copied().flatten().map_or(default, |value| value as u8)
+}
+
+use Verb::{Configure, Disable, Enable, Reset};
+
+/// The twelve components.
+pub const COMPONENTS: &[Component] = &[
+    Component {
+        id: "drive",
+        what: "wheels",
+        actions: &[
+            action(
+                Enable,
+                "motor mode 2, or the one given; clears a stop",
+                &[&[optional(Param { only: &[0, 2], ..byte("mode", 2, "") })]],
+                |v| Command::DriveEnable { mode: byte_or(v, 0, 2) },
+            ),
+            action(Disable, "stop, then motor mode 0", NONE, |_| Command::DriveDisable),
+            action(Reset, "emergency stop: everything off", NONE, |_| Command::DriveReset),
+            action(
+                Configure,
+                "drive, by velocity or by wheel",
+                &[
+                    &[speed("linear", "m/s"), speed("angular", "rad/s")],
+                    &[speed("left", "m/s"), speed("right", "m/s")],
+                ],
+                |v| match v {
+                    [_, _] => Command::Velocity { linear: number(v, 0), angular: number(v, 1) },
+                    _ => Command::Tank { left: number(v, 2), right: number(v, 3) },
+                },
+            ),
+        ],
+    },
+    Component {
+        id: "vacuum",
+        what: "suction",
+        actions: &[
+            action(Enable, "100 %", NONE, |_| Command::Vacuum { percent: 100 }),
+            action(Disable, "0 %", NONE, |_| Command::Vacuum { percent: 0 }),
+            action(Configure, "power", SPEED, |v| Command::Vacuum { percent: byte_or(v, 0, 0) }),
+        ],
+    },
+    Component {
+        id: "main_brush",
+        what: "rolling brush",
+        actions: &[
+            action(Enable, "100 %", NONE, |_| Command::MainBrush { percent: 100 }),
+            action(Disable, "0 %", NONE, |_| Command::MainBrush { percent: 0 }),
+            action(Configure, "speed", SPEED, |v| Command::MainBrush { percent: byte_or(v, 0, 0) }),
+        ],
+    },
+    Component {
+        id: "side_brush",
+        what: "side brush",
+        actions: &[
+            action(Enable, "100 %", NONE, |_| Command::SideBrush { percent: 100 }),
+            action(Disable, "0 %", NONE, |_| Command::SideBrush { percent: 0 }),
+            action(Configure, "speed", SPEED, |v| Command::SideBrush { percent: byte_or(v, 0, 0) }),
+        ],
+    },
+    Component {
+        id: "led",
+        what: "button LED",
+        actions: &[action(Configure, "mode 0 to 18", &[&[byte("state", 255, "")]], |v| {
+            Command::Led { state: byte_or(v, 0, 0) }
+        })],
+    },
+    Component {
+        id: "lidar",
+        what: "laser scanner",
+        actions: &[
+            action(
+                Enable,
+                "power on, motor at 60 % or as given",
+                &[&[optional(byte("pwm", 100, "%"))]],
+                |v| Command::LidarOn { pwm: byte_or(v, 0, 60) },
+            ),
+            action(Disable, "power off", NONE, |_| Command::LidarOff),
+        ],
+    },
+    Component {
+        id: "imu",
+        what: "inertial sensor",
+        actions: &[
+            action(Enable, "ask for the calibration state", NONE, |_| Command::ImuState),
+            hurts(action(Reset, "factory calibration", NONE, |_| Command::ImuCalibrate)),
+        ],
+    },
+    Component {
+        id: "compass",
+        what: "compass",
+        actions: &[
+            action(Enable, "ask for the calibration state", NONE, |_| Command::CompassState),
+            hurts(action(Reset, "start calibration", NONE, |_| Command::CompassCalibrate)),
+        ],
+    },
+    Component {
+        id: "cliff_ir",
+        what: "cliff sensors",
+        actions: &[
+            action(Enable, "on", NONE, |_| Command::CliffIr { on: true }),
+            action(Disable, "off", NONE, |_| Command::CliffIr { on: false }),
+            action(Configure, "direction", &[&[byte("direction", 255, "")]], |v| {
+                Command::CliffIrDirection { direction: byte_or(v, 0, 0) }
+            }),
+        ],
+    },
+    Component {
+        id: "main_board",
+        what: "the board that Sinew runs on",
+        actions: &[
+            action(Enable, "power on", NONE, |_| Command::MainBoard { on: true }),
+            hurts(action(Disable, "power off", NONE, |_| Command::MainBoard { on: false })),
+            hurts(action(Reset, "restart", NONE, |_| Command::MainBoardRestart)),
+        ],
+    },
+    Component {
+        id: "charger",
+        what: "charging circuit",
+        actions: &[
+            action(Enable, "on", NONE, |_| Command::Charger { on: true }),
+            action(Disable, "off", NONE, |_| Command::Charger { on: false }),
+        ],
+    },
+    Component {
+        id: "mcu",
+        what: "motor controller",
+        actions: &[
+            action(Enable, "acknowledge its waking up", NONE, |_| Command::McuWake),
+            hurts(action(Disable, "sleep", NONE, |_| Command::McuSleep)),
+            action(Reset, "clear error codes", NONE, |_| Command::McuClearErrors),
+        ],
+    },
+];
+
+/// Parses the `id` and `action` members of a `ComponentControl`.
+///
+/// `confirmed` is the message's `confirm` member.
+pub fn parse(id: &Value, action: &Value, confirmed: bool) -> Result<Command, Refusal> {
+    let invalid = |message: String| Refusal::new(Code::InvalidArgument, message);
+    let Value::String(id) = id else {
+        return Err(invalid(format!("id: wanted a component's name, got {}", shown(id))));
+    };
+    let Some(component) = COMPONENTS.iter().find(|component| component.id == id) else {
+        let ids: Vec<_> = COMPONENTS.iter().map(|component| component.id).collect();
+        return Err(invalid(format!("id: wanted one of {}, got {id:?}", ids.join(", "))));
+    };
+    let Value::Object(members) = action else {
+        return Err(invalid(format!("action: wanted an object, got {}", shown(action))));
+    };
+    if let Some(unknown) = members.keys().find(|key| !matches!(key.as_str(), "type" | "config")) {
+        return Err(invalid(format!("action: wanted type and config, got {unknown:?}")));
+    }
+    let verb = action.get("type").and_then(Value::as_str).and_then(Verb::from_name);
+    let Some(verb) = verb else {
+        let got = action.get("type").map_or("nothing".into(), shown);
+        return Err(invalid(format!(
+            "action type: wanted Enable, Disable, Reset or Configure, got {got}"
+        )));
+    };
+    let Some(action) = component.actions.iter().find(|action| action.verb == verb) else {
+        let verbs: Vec<_> = component.actions.iter().map(|action| action.verb.name()).collect();
+        return Err(Refusal::new(
+            Code::Unsupported,
+            format!("{id} supports {}, not {}", verbs.join(", "), verb.name()),
+        ));
+    };
+    let empty = Map::new();
+    let config = match members.get("config") {
+        None | Some(Value::Null) => &empty,
+        Some(Value::Object(config)) => config,
+        Some(other) => {
+            return Err(invalid(format!("config: wanted an object, got {}", shown(other))));
+        }
+    };
+    let values = action.values(id, config)?;
+    if action.confirm && !confirmed {
+        return Err(Refusal::new(
+            Code::NotConfirmed,
+            format!("{id} {} ({}) needs \"confirm\": true", verb.name(), action.what),
+        ));
+    }
+    Ok((action.command)(&values))
+}
+
+impl Verb {
+    /// All of them.
+    pub const ALL: [Verb; 4] = [Enable, Disable, Reset, Configure];
+
+    /// Its name in the interface.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Enable => "Enable",
+            Disable => "Disable",
+            Reset => "Reset",
+            Configure => "Configure",
+        }
+    }
+
+    /// The verb of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Verb::ALL.into_iter().find(|verb| verb.name() == name)
+    }
+}
+
+impl Action {
+    /// The config's values in the order of the parameters, all sets side by side up to and with
+    /// the one that was given.
+    fn values(&self, id: &str, config: &Map<String, Value>) -> Result<Vec<Option<f64>>, Refusal> {
+        let invalid = |message: String| Refusal::new(Code::InvalidArgument, message);
+        let what = format!("{id} {}", self.verb.name());
+        let known = |key: &str| {
+            self.configs.iter().position(|set| set.iter().any(|param| param.name == key))
+        };
+        let mut chosen = None;
+        for key in config.keys() {
+            let Some(set) = known(key) else {
+                return Err(invalid(format!("{what}: wanted {}, got {key:?}", self.wanted())));
+            };
+            if *chosen.get_or_insert(set) != set {
+                let wanted = self.wanted();
+                return Err(invalid(format!("{what}: wanted {wanted}, got a mixture of them")));
+            }
+        }
+        let chosen = chosen.unwrap_or(0);
+        let mut values = Vec::new();
+        for (index, set) in self.configs.iter().enumerate().take(chosen + 1) {
+            for param in *set {
+                match config.get(param.name) {
+                    _ if index < chosen => values.push(None),
+                    None if param.optional => values.push(None),
+                    None => {
+                        let wanted = self.wanted();
+                        return Err(invalid(format!(
+                            "{what}: wanted {wanted}, got no {:?}",
+                            param.name
+                        )));
+                    }
+                    Some(value) => values.push(Some(param.value(&what, value)?)),
+                }
+            }
+        }
+        Ok(values)
+    }
+
+    /// The parameters it takes, in words.
+    pub fn wanted(&self) -> String {
+        let sets: Vec<_> = self
+            .configs
+            .iter()
+            .map(|set| {
+                let names: Vec<_> = set.iter().map(|param| param.name).collect();
+                if names.is_empty() { "no config".into() } else { names.join(" and ") }
+            })
+            .collect();
+        sets.join(", or ")
+    }
+}
+
+impl Param {
+    fn value(&self, what: &str, value: &Value) -> Result<f64, Refusal> {
+        let wrong = || {
+            let range = match self.kind {
+                Kind::F32 => "a finite number".into(),
+                Kind::U8 if !self.only.is_empty() => {
+                    let values: Vec<_> = self.only.iter().map(u8::to_string).collect();
+                    values.join(" or ")
+                }
+                Kind::U8 => format!("a whole number from {} to {}", self.min, self.max),
+            };
+            Refusal::new(
+                Code::InvalidArgument,
+                format!(
+                    "{what}: {}: wanted {range} ({{\"{:?}\": …}} or plain), got {}",
+                    self.name,
+                    self.kind,
+                    shown(value)
+                ),
+            )
+        };
+        let plain = match value {
+            Value::Object(tagged) => {
+                let tag = format!("{:?}", self.kind);
+                tagged.get(&tag).filter(|_| tagged.len() == 1).ok_or_else(wrong)?
+            }
+            other => other,
+        };
+        let number = match (plain, self.kind) {
+            (Value::Bool(on), Kind::U8) => f64::from(u8::from(*on)),
+            (Value::Number(number), _) => number.as_f64().ok_or_else(wrong)?,
+            _ => return Err(wrong()),
+        };
+        let whole = self.kind == Kind::F32 || number.fract() == 0.0;
+        let listed =
+            self.only.is_empty() || self.only.iter().any(|&only| f64::from(only) == number);
+        if number.is_finite() && whole && listed && (self.min..=self.max).contains(&number) {
+            Ok(number)
+        } else {
+            Err(wrong())
+        }
+    }
+}
+
+/// A value for an error text, cut where it gets long.
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

@@ -1,0 +1,10 @@
+//! How robots behave: what may be asked of them, what that makes them do, and what keeps it safe.
+//!
+//! Nothing here does I/O or reads a clock. A session takes bytes, commands and the time, and gives
+//! back bytes to send, events, and the time at which it wants to be called again.
+
+pub mod component;
+mod refusal;
+pub mod vacuum;
+
+pub use refusal::{Code, Refusal};

@@ -1,0 +1,78 @@
+use std::fmt;
+
+use serde::Serialize;
+
+/// Why a command was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Refusal {
+    /// The kind, for programs.
+    pub code: Code,
+    /// What was wanted and what came, for people.
+    pub message: String,
+}
+
+/// Kinds of refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Code {
+    /// The message is not JSON.
+    InvalidJson,
+    /// A member is missing, unknown or out of range.
+    InvalidArgument,
+    /// The robot or the transport cannot do it.
+    Unsupported,
+    /// There is no such robot, action or file.
+    NotFound,
+    /// The robot is not in a state to do it.
+    NotReady,
+    /// Another client holds the controls.
+    Busy,
+    /// It can hurt, and `confirm` was not given.
+    NotConfirmed,
+    /// The token does not allow it.
+    Unauthorized,
+    /// The robot cannot be reached.
+    LinkLost,
+    /// The robot said no.
+    Refused,
+    /// The robot did not say.
+    Unconfirmed,
+    /// The message is over the limit.
+    TooLarge,
+}
+
+impl Refusal {
+    /// A refusal with its reason.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Refusal { code, message: message.into() }
+    }
+}
+
+impl Code {
+    /// The code as it stands in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Code::InvalidJson => "invalid_json",
+            Code::InvalidArgument => "invalid_argument",
+            Code::Unsupported => "unsupported",
+            Code::NotFound => "not_found",
+            Code::NotReady => "not_ready",
+            Code::Busy => "busy",
+            Code::NotConfirmed => "not_confirmed",
+            Code::Unauthorized => "unauthorized",
+            Code::LinkLost => "link_lost",
+            Code::Refused => "refused",
+            Code::Unconfirmed => "unconfirmed",
+            Code::TooLarge => "too_large",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code.as_str(), self.message)
+    }
+}
+
+impl std::error::Error for Refusal {}

@@ -1,0 +1,25 @@
+//! The CRL-200S vacuum: what may be asked of it, and the session that does it safely.
+//!
+//! A [`Session`] sits between whoever holds the serial port and whoever wants the robot to do
+//! something. It boots the controller, keeps its watchdog quiet, and never sends a velocity that is
+//! not fresh, allowed and wanted. It has no clock: every call brings the time.
+
+mod boot;
+mod command;
+mod dock;
+mod event;
+mod execute;
+mod motion;
+mod odometry;
+mod outbox;
+mod outputs;
+pub mod sensors;
+mod session;
+mod settings;
+mod state;
+
+pub use command::Command;
+pub use event::{DockEvent, Event, Output};
+pub use session::Session;
+pub use settings::Settings;
+pub use state::{Counters, DockPhase, Link, Pose, State, Velocity};

@@ -1,0 +1,66 @@
+/// What may be asked of a vacuum, with its arguments checked for form but not yet for limits.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "fields are named after the interface's")]
+pub enum Command {
+    /// Motor mode; clears the stop latch.
+    DriveEnable { mode: u8 },
+    /// Zero velocity, then motor mode 0; latches.
+    DriveDisable,
+    /// Everything off; latches.
+    DriveReset,
+    /// Drive, m/s and rad/s.
+    Velocity { linear: f32, angular: f32 },
+    /// Drive each wheel, m/s.
+    Tank { left: f32, right: f32 },
+    /// Suction.
+    Vacuum { percent: u8 },
+    /// Rolling brush.
+    MainBrush { percent: u8 },
+    /// Side brush.
+    SideBrush { percent: u8 },
+    /// Button LED.
+    Led { state: u8 },
+    /// Lidar power and motor.
+    LidarOn { pwm: u8 },
+    /// Lidar power off.
+    LidarOff,
+    /// Ask for the IMU's calibration state.
+    ImuState,
+    /// Factory calibration of the IMU.
+    ImuCalibrate,
+    /// Ask for the compass's calibration state.
+    CompassState,
+    /// Start the compass calibration.
+    CompassCalibrate,
+    /// Cliff sensors.
+    CliffIr { on: bool },
+    /// Direction of the cliff sensors.
+    CliffIrDirection { direction: u8 },
+    /// Power of the main board.
+    MainBoard { on: bool },
+    /// Restart of the main board.
+    MainBoardRestart,
+    /// Charging circuit.
+    Charger { on: bool },
+    /// Acknowledge the controller's waking up.
+    McuWake,
+    /// Put the controller to sleep.
+    McuSleep,
+    /// Clear error codes.
+    McuClearErrors,
+    /// Wake the controller's protocol.
+    ProtocolSync,
+    /// Run the boot sequence again.
+    Boot,
+    /// Drive back to the dock.
+    Dock,
+    /// Any frame.
+    Raw { command: u8, payload: Vec<u8> },
+}
+
+impl Command {
+    /// Whether it makes the wheels turn.
+    pub const fn is_motion(&self) -> bool {
+        matches!(self, Command::Velocity { .. } | Command::Tank { .. } | Command::Dock)
+    }
+}

@@ -1,0 +1,387 @@
+use std::{
+    mem,
+    time::{Duration, Instant},
+};
+
+use sinew_wire::gd32::{
+    Body, Command as Code, Deframer, Frame, Message, STATUS_LEN, Sender, Status, What,
+};
+
+use super::{
+    Command, Counters, Event, Link, Output, Settings, State,
+    boot::Boot,
+    dock::Docking,
+    motion::{Motion, actuates},
+    odometry::Odometry,
+    outbox::{self, Outbox},
+    outputs::Outputs,
+};
+use crate::Refusal;
+
+/// How often the controller must hear from the host; after 50 ms of silence it stops the motors.
+const BEAT: Duration = Duration::from_millis(20);
+/// A beat this late keeps its rhythm; a later one starts a new one, so that two never come close.
+const BEAT_TOLERANCE: Duration = Duration::from_millis(2);
+/// How often 0x0D is sent.
+const POLL: Duration = Duration::from_secs(3);
+/// How often a lost controller is woken: one that restarted may wait for 0x0C before it speaks.
+const WAKE: Duration = Duration::from_secs(1);
+/// How long a frame may stay incomplete.
+const INCOMPLETE: Duration = Duration::from_millis(50);
+
+/// A vacuum's controller, from the host's side.
+///
+/// After every call fetch [`poll_output`](Self::poll_output) until it gives none, and call
+/// [`handle_timeout`](Self::handle_timeout) when [`poll_timeout`](Self::poll_timeout) says. When
+/// both are due, hand input in first: a host that slept must not take its own sleep for silence of
+/// the controller.
+#[derive(Debug)]
+pub struct Session {
+    pub(super) settings: Settings,
+    pub(super) state: State,
+    deframer: Deframer,
+    /// What the deframers of earlier connections counted.
+    counted: Counters,
+    incomplete_since: Option<Instant>,
+    pub(super) outbox: Outbox,
+    /// The boot that runs, if one does.
+    pub(super) boot: Option<Boot>,
+    /// When a failed boot is tried again, or a lost controller woken.
+    pub(super) retry_at: Option<Instant>,
+    beat_at: Instant,
+    pub(super) poll_at: Instant,
+    /// The last status packet since the boot began: whether the stream runs.
+    pub(super) streaming: Option<Instant>,
+    pub(super) motion: Option<Motion>,
+    /// Whether the wheels were last driven one by one.
+    pub(super) tank: bool,
+    /// Until when zero velocity is repeated, lest the one that stopped the wheels got lost.
+    pub(super) rest_until: Option<Instant>,
+    pub(super) outputs: Outputs,
+    pub(super) odometry: Odometry,
+    pub(super) docking: Option<Docking>,
+}
+
+impl Session {
+    /// A session whose port is not open.
+    pub fn new(settings: Settings, now: Instant) -> Self {
+        Session {
+            settings,
+            state: State::new(),
+            deframer: Deframer::new(),
+            counted: Counters::default(),
+            incomplete_since: None,
+            outbox: Outbox::default(),
+            boot: None,
+            retry_at: None,
+            beat_at: now,
+            poll_at: now,
+            streaming: None,
+            motion: None,
+            tank: false,
+            rest_until: None,
+            outputs: Outputs::default(),
+            odometry: Odometry::default(),
+            docking: None,
+        }
+    }
+
+    /// The port is open, or open again: boots the controller. Nothing is carried over.
+    pub fn connected(&mut self, now: Instant) {
+        if self.state.link.is_open() {
+            self.disconnected(now);
+        }
+        let counters = self.state.counters;
+        self.state = State { counters, ..State::new() };
+        self.counted = counters;
+        self.deframer = Deframer::new();
+        self.odometry = Odometry::default();
+        self.tank = false;
+        self.rest_until = None;
+        self.beat_at = now;
+        self.begin_boot(now);
+        self.advance(now);
+    }
+
+    /// The port is gone.
+    pub fn disconnected(&mut self, now: Instant) {
+        self.abandon_dock(now, "the port was closed".into(), false);
+        self.motion = None;
+        self.state.velocity = Default::default();
+        self.outbox.clear_frames();
+        self.outputs = Outputs::default();
+        self.incomplete_since = None;
+        self.boot = None;
+        self.retry_at = None;
+        self.streaming = None;
+        self.latch("the port was closed");
+        self.set_link(now, Link::Disconnected);
+    }
+
+    /// Takes bytes from the port.
+    pub fn handle_input(&mut self, now: Instant, bytes: &[u8]) {
+        if !self.state.link.is_open() {
+            return;
+        }
+        let mut deframer = mem::take(&mut self.deframer);
+        let mut moved_on = false;
+        deframer.push(bytes, |piece| {
+            moved_on = true;
+            if let What::Frame(frame) = piece.what {
+                self.receive(now, &frame);
+            }
+        });
+        self.deframer = deframer;
+        self.note_incomplete(now, moved_on);
+        self.advance(now);
+    }
+
+    /// Does what has become due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.advance(now);
+    }
+
+    /// The next thing to do, or none.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.fetch()
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout), if nothing happens before.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        if !self.state.link.is_open() {
+            return None;
+        }
+        let ready = self.state.link == Link::Ready;
+        [
+            Some(self.beat_at),
+            ready.then_some(self.poll_at),
+            self.retry_at,
+            self.incomplete_since.map(|since| later(since, INCOMPLETE)),
+            self.silence_deadline(),
+            self.motion.as_ref().map(|motion| later(motion.given, self.settings.deadman)),
+            self.boot.as_ref().map(Boot::timeout),
+            self.outputs.timeout(),
+            self.docking.as_ref().map(|docking| docking.timeout(&self.settings)),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// Carries a command out, or says why not. `by` names who asked, for messages only.
+    pub fn execute(&mut self, now: Instant, command: Command, by: &str) -> Result<(), Refusal> {
+        // A stop comes before whatever has become due.
+        if matches!(command, Command::DriveReset | Command::DriveDisable) {
+            let done = self.dispatch(now, command, by);
+            self.advance(now);
+            return done;
+        }
+        self.advance(now);
+        let done = self.dispatch(now, command, by);
+        self.advance(now);
+        done
+    }
+
+    /// The holder of the controls went away: stops the wheels and keeps them stopped.
+    pub fn release(&mut self, now: Instant, by: &str) {
+        let by = format!("{by} disconnected");
+        self.halt(now);
+        self.outputs.forget_waiting();
+        self.abandon_dock(now, by.clone(), true);
+        self.latch(&by);
+        self.advance(now);
+    }
+
+    /// What is known about the robot.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// What was set.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn receive(&mut self, now: Instant, frame: &Frame<'_>) {
+        self.state.last_seen = Some(now);
+        if self.state.link == Link::Lost {
+            self.begin_boot(now);
+        }
+        let unknown =
+            || Event::Unknown { command: frame.command(), payload: frame.payload().into() };
+        match Message::parse(frame, Some(Sender::Controller)).map(|message| message.body) {
+            Ok(Body::Status { fields, raw }) => self.receive_status(now, fields, raw),
+            Ok(Body::Version(version)) => {
+                let text = String::from_utf8_lossy(version.text()).into_owned();
+                let code = version.code();
+                self.state.version = Some(text.clone());
+                self.state.version_code = code;
+                self.event(Event::Version { text, code });
+                self.dock_version_answered(now);
+            }
+            Ok(Body::InitializeAck) => self.outputs.initialised(now),
+            Ok(Body::ProtocolSyncAck(_)) => self.event(Event::Synced),
+            Ok(Body::ImuStateAnswer(value)) => self.event(Event::ImuState { value }),
+            Ok(Body::LidarState(bytes)) => self.event(Event::LidarState { bytes }),
+            Ok(Body::HeartbeatAck | Body::LidarConfigAck(_)) => {}
+            Ok(_) if frame.command() == Code::CompassState.code() => {
+                self.event(Event::CompassState { payload: frame.payload().into() });
+            }
+            Ok(_) => self.event(unknown()),
+            Err(_) => {
+                self.state.counters.malformed += 1;
+                self.event(unknown());
+                return;
+            }
+        }
+        self.boot_answered(now, Code::from(frame.command()));
+    }
+
+    fn receive_status(&mut self, now: Instant, status: Status, raw: &[u8; STATUS_LEN]) {
+        self.streaming = Some(now);
+        self.state.battery_percent = Some(status.battery_percent());
+        self.state.battery_volts = Some(f64::from(status.battery_decivolts) / 10.0);
+        self.state.status = Some(status);
+        self.track(now, &status);
+        self.reflex(now, &status);
+        self.steer(now, &status);
+        self.event(Event::Status { status, raw: *raw });
+    }
+
+    /// Everything that time alone brings about. What stops comes before what goes on.
+    fn advance(&mut self, now: Instant) {
+        if self.state.link.is_open() {
+            self.give_up_incomplete(now);
+            self.hold_settling(now);
+            self.check_link(now);
+            self.expire(now);
+            self.advance_boot(now);
+            self.advance_dock(now);
+            self.advance_outputs(now);
+            self.wake_or_retry(now);
+            self.poll_data(now);
+            self.beat(now);
+        }
+        let seen = self.deframer.counters();
+        let counters = &mut self.state.counters;
+        counters.frames = self.counted.frames + seen.frames;
+        counters.bad_checks = self.counted.bad_checks + seen.bad_checks;
+        counters.bad_lengths = self.counted.bad_lengths + seen.bad_lengths;
+        counters.dropped = self.counted.dropped + seen.dropped;
+    }
+
+    fn note_incomplete(&mut self, now: Instant, moved_on: bool) {
+        self.incomplete_since = match self.incomplete_since {
+            _ if self.deframer.pending() == 0 => None,
+            Some(since) if !moved_on => Some(since),
+            _ => Some(now),
+        };
+    }
+
+    fn give_up_incomplete(&mut self, now: Instant) {
+        if self.incomplete_since.is_none_or(|since| now < later(since, INCOMPLETE)) {
+            return;
+        }
+        let mut deframer = mem::take(&mut self.deframer);
+        deframer.give_up(|piece| {
+            if let What::Frame(frame) = piece.what {
+                self.receive(now, &frame);
+            }
+        });
+        self.deframer = deframer;
+        self.note_incomplete(now, true);
+    }
+
+    /// When the silence of a stream that ran means that the link is lost. The first boot phases
+    /// have time-outs of their own, and the controller may pause its stream when it is woken.
+    fn silence_deadline(&self) -> Option<Instant> {
+        let since = match (&self.state.link, &self.boot) {
+            (Link::Ready, _) => self.streaming?,
+            (Link::Booting { .. }, Some(boot)) => self.streaming?.max(boot.handshake_since()?),
+            _ => return None,
+        };
+        Some(later(since, self.settings.link_timeout()))
+    }
+
+    fn check_link(&mut self, now: Instant) {
+        if self.silence_deadline().is_none_or(|deadline| now < deadline) {
+            return;
+        }
+        self.boot = None;
+        self.abandon_dock(now, "the link was lost".into(), false);
+        // The controller may still hear what the host no longer sees it do.
+        let off = self.all_off(now);
+        self.stop_with(now, &off, actuates);
+        self.latch("link lost");
+        self.retry_at = Some(later(now, WAKE));
+        self.set_link(now, Link::Lost);
+    }
+
+    fn wake_or_retry(&mut self, now: Instant) {
+        if self.retry_at.is_none_or(|at| now < at) {
+            return;
+        }
+        match self.state.link {
+            Link::Lost => {
+                self.retry_at = Some(later(now, WAKE));
+                self.repeat(Body::ProtocolSync(1));
+            }
+            Link::Failed { .. } => self.begin_boot(now),
+            _ => self.retry_at = None,
+        }
+    }
+
+    fn poll_data(&mut self, now: Instant) {
+        if self.state.link == Link::Ready && now >= self.poll_at {
+            self.poll_at = later(now, POLL);
+            self.repeat(Body::RequestData);
+        }
+    }
+
+    fn beat(&mut self, now: Instant) {
+        if now < self.beat_at {
+            return;
+        }
+        let late = now.saturating_duration_since(self.beat_at);
+        let from = if late <= BEAT_TOLERANCE { self.beat_at } else { now };
+        self.beat_at = later(from, BEAT);
+        match self.beat_frame(now) {
+            Some(frame) => self.send_again(frame),
+            None if self.outbox.holds(outbox::is_beat) => {}
+            None => self.send(Body::Heartbeat),
+        }
+    }
+
+    /// A velocity that has just been sent was a beat.
+    pub(super) fn beaten(&mut self, now: Instant) {
+        self.beat_at = later(now, BEAT);
+    }
+
+    pub(super) fn set_link(&mut self, now: Instant, link: Link) {
+        if self.state.link != link {
+            self.state.link = link.clone();
+            let silent = self.state.last_seen.map(|seen| now.saturating_duration_since(seen));
+            let silent_ms = silent.map(|silent| silent.as_millis() as u64);
+            self.event(Event::Link { link, silent_ms });
+        }
+    }
+
+    /// Keeps the wheels stopped until `drive` Enable. Who stopped them first is remembered.
+    pub(super) fn latch(&mut self, by: &str) {
+        if self.state.stopped_by.is_none() {
+            self.stopped(by);
+        }
+    }
+
+    /// Somebody asked for it: keeps the wheels stopped and says so, also when they already were.
+    pub(super) fn stopped(&mut self, by: &str) {
+        self.state.stopped_by = Some(by.into());
+        self.event(Event::Stopped { by: by.into() });
+    }
+}
+
+/// `at + by`, or a time nobody will wait for when the clock cannot count that far.
+pub(super) fn later(at: Instant, by: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    at.checked_add(by).or_else(|| at.checked_add(YEAR)).unwrap_or(at)
+}

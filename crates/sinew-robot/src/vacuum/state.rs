@@ -1,0 +1,178 @@
+use std::{fmt, time::Instant};
+
+use serde::Serialize;
+use sinew_wire::gd32::Status;
+
+/// What is known about a vacuum.
+#[derive(Debug, Clone, Serialize)]
+pub struct State {
+    /// How the controller can be reached.
+    pub link: Link,
+    /// When the last good frame came.
+    #[serde(skip)]
+    pub last_seen: Option<Instant>,
+    /// Who or what stopped the wheels; none once `drive` Enable allowed them again.
+    pub stopped_by: Option<String>,
+    /// Motor mode last sent.
+    pub mode: u8,
+    /// Velocity that is in effect; tank speeds are turned into it.
+    pub velocity: Velocity,
+    /// Suction last sent, percent.
+    pub vacuum: u8,
+    /// Rolling brush last sent, percent.
+    pub main_brush: u8,
+    /// Side brush last sent, percent.
+    pub side_brush: u8,
+    /// Lidar motor, percent; none while its power is off.
+    pub lidar: Option<u8>,
+    /// LED state last sent.
+    pub led: u8,
+    /// The last status packet.
+    #[serde(skip)]
+    pub status: Option<Status>,
+    /// Where the encoders say the robot is, from where the port was opened.
+    pub pose: Pose,
+    /// Metres driven since the port was opened, forwards and backwards alike.
+    pub distance: f64,
+    /// Where the robot last stood on its dock.
+    pub dock: Option<Pose>,
+    /// How far a return to the dock has got.
+    pub docking: Option<DockPhase>,
+    /// Battery charge by voltage.
+    pub battery_percent: Option<u8>,
+    /// Battery voltage.
+    pub battery_volts: Option<f64>,
+    /// The controller's version text.
+    pub version: Option<String>,
+    /// The controller's version number.
+    pub version_code: Option<i32>,
+    /// What went over the wire.
+    pub counters: Counters,
+}
+
+/// How the controller can be reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Link {
+    /// The port is not open.
+    Disconnected,
+    /// The boot sequence runs.
+    Booting {
+        /// Its step, 1 to 18 as in the table of frames; 19 is the two seconds of handshake.
+        step: u8,
+    },
+    /// Everything may be asked.
+    Ready,
+    /// The status stream stopped.
+    Lost,
+    /// The controller did not answer while booting; it is tried again.
+    Failed {
+        /// The step that was not answered.
+        step: u8,
+        /// What was not answered, and what to do.
+        reason: String,
+    },
+}
+
+/// A velocity.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Velocity {
+    /// Forwards, m/s.
+    pub linear: f32,
+    /// Counter-clockwise, rad/s.
+    pub angular: f32,
+}
+
+/// A place and a direction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Pose {
+    /// Metres along x.
+    pub x: f64,
+    /// Metres along y.
+    pub y: f64,
+    /// Radians, counter-clockwise, from -π to π.
+    pub heading: f64,
+}
+
+/// The four phases of a return to the dock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DockPhase {
+    /// The controller is asked whether it is there.
+    Startup,
+    /// On the way to the place in front of the dock.
+    Navigation,
+    /// Backwards onto the dock.
+    Approach,
+    /// Everything is switched off.
+    Shutdown,
+}
+
+/// What went over the wire since the session began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Counters {
+    /// Good frames received.
+    pub frames: u64,
+    /// Candidates whose check was wrong.
+    pub bad_checks: u64,
+    /// Candidates whose length was impossible.
+    pub bad_lengths: u64,
+    /// Bytes that belong to no frame.
+    pub dropped: u64,
+    /// Good frames whose payload was too short for their command.
+    pub malformed: u64,
+    /// Frames sent.
+    pub sent: u64,
+    /// Of them, those that kept the watchdog quiet.
+    pub heartbeats: u64,
+    /// Encoder readings too far from the one before to be true.
+    pub encoder_jumps: u64,
+    /// Events lost because nobody fetched them.
+    pub events_lost: u64,
+}
+
+impl Link {
+    /// Whether the port is open.
+    pub const fn is_open(&self) -> bool {
+        !matches!(self, Link::Disconnected)
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Link::Disconnected => f.write_str("the port is not open"),
+            Link::Booting { step } => write!(f, "the controller is booting (step {step} of 19)"),
+            Link::Ready => f.write_str("ready"),
+            Link::Lost => f.write_str("the controller's status stream stopped"),
+            Link::Failed { step, reason } => write!(f, "boot failed at step {step}: {reason}"),
+        }
+    }
+}
+
+impl State {
+    pub(super) fn new() -> Self {
+        State {
+            link: Link::Disconnected,
+            last_seen: None,
+            stopped_by: Some("not enabled since the port was opened".into()),
+            mode: 0,
+            velocity: Velocity::default(),
+            vacuum: 0,
+            main_brush: 0,
+            side_brush: 0,
+            lidar: None,
+            led: 0,
+            status: None,
+            pose: Pose::default(),
+            distance: 0.0,
+            dock: None,
+            docking: None,
+            battery_percent: None,
+            battery_volts: None,
+            version: None,
+            version_code: None,
+            counters: Counters::default(),
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The vacuum's behaviour in virtual time, against a small controller scripted here.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod bench;
+mod boot;
+mod component;
+mod dock;
+mod drive;
+mod link;
+mod odometry;
+mod outputs;
+mod safety;
+mod sensors;

@@ -1,0 +1,79 @@
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    time::Duration,
+};
+
+use crate::Tokens;
+
+/// Where to listen, and to whom.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Length-prefixed JSON, as the clients of document 003 speak it.
+    pub tcp: Option<SocketAddr>,
+    /// JSON lines.
+    pub lines: Option<SocketAddr>,
+    /// HTTP and WebSocket.
+    pub http: Option<SocketAddr>,
+    /// The secrets that clients show where the listening address is not loopback.
+    pub tokens: Tokens,
+    /// Lets `tcp` listen further than loopback without a token.
+    pub legacy_open: bool,
+    /// Most connections at a time, all ports together.
+    pub max_clients: usize,
+    /// A client whose socket takes no byte for this long is dropped.
+    pub write_timeout: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let local = |port| Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+        Config {
+            tcp: local(5555),
+            lines: local(5556),
+            http: local(8787),
+            tokens: Tokens::default(),
+            legacy_open: false,
+            max_clients: 4096,
+            write_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Config {
+    /// Whether 5555 listens to the network and asks nobody for a token.
+    pub(crate) fn is_open_to_all(&self) -> bool {
+        self.legacy_open && self.tcp.is_some_and(|address| !address.ip().is_loopback())
+    }
+
+    /// Refuses to listen to the network without tokens.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        let ports = [
+            ("tcp", self.tcp.filter(|_| !self.legacy_open)),
+            ("lines", self.lines),
+            ("http", self.http),
+        ];
+        for (port, address) in ports {
+            if let Some(address) = address.filter(|address| !address.ip().is_loopback())
+                && self.tokens.is_empty()
+            {
+                return Err(io::Error::new(
+                    io::ErrorKind::PermissionDenied,
+                    format!(
+                        "{port} {address}: listening on anything but loopback needs a token file"
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let open = self.tcp.filter(|_| self.is_open_to_all()).map(|address| {
+            format!(
+                "legacy_open: anyone who reaches {address} can drive the robots without a token"
+            )
+        });
+        open.into_iter().collect()
+    }
+}

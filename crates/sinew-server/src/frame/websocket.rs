@@ -1,0 +1,221 @@
+//! The server's half of RFC 6455, as far as JSON messages need it.
+//!
+//! Written here rather than taken from a crate for three reasons: a message that is not UTF-8 must
+//! get an answer and not cost the connection, shared telemetry goes straight into a client's output,
+//! and a client that waits has no buffers of its own.
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use bytes::{Buf, BytesMut};
+
+use super::{Incoming, MAX_MESSAGE};
+
+pub(super) const TEXT: u8 = 0x1;
+pub(super) const PONG: u8 = 0xA;
+const CONTINUATION: u8 = 0x0;
+const BINARY: u8 = 0x2;
+const CLOSE: u8 = 0x8;
+const PING: u8 = 0x9;
+
+const NORMAL: u16 = 1000;
+const PROTOCOL_ERROR: u16 = 1002;
+pub(super) const TOO_BIG: u16 = 1009;
+
+/// The answer to a client's `Sec-WebSocket-Key`.
+pub(crate) fn accept_key(key: &str) -> String {
+    let mut hash = sha1_smol::Sha1::from(key);
+    hash.update(b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
+    BASE64_STANDARD.encode(hash.digest().bytes())
+}
+
+/// Puts fragments together.
+#[derive(Debug, Default)]
+pub(crate) struct Assembly {
+    /// What has come of a message whose last fragment has not.
+    begun: Option<BytesMut>,
+}
+
+/// The first bytes of a frame, decoded.
+struct Header {
+    last: bool,
+    opcode: u8,
+    mask: [u8; 4],
+    /// Bytes of the header itself.
+    length: usize,
+    payload: u64,
+}
+
+impl Assembly {
+    pub(super) fn next(&mut self, buffer: &mut BytesMut) -> Option<Incoming> {
+        loop {
+            let header = match Header::parse(buffer)? {
+                Ok(header) => header,
+                Err(BrokenProtocol) => return Some(Incoming::Close(close(PROTOCOL_ERROR))),
+            };
+            let begun = self.begun.as_ref().map_or(0, BytesMut::len) as u64;
+            if header.payload + begun > MAX_MESSAGE as u64 {
+                return Some(Incoming::TooLarge);
+            }
+            let length = header.payload as usize;
+            if buffer.len() < header.length + length {
+                return None;
+            }
+            buffer.advance(header.length);
+            let mut payload = buffer.split_to(length);
+            for (byte, mask) in payload.iter_mut().zip(header.mask.iter().cycle()) {
+                *byte ^= mask;
+            }
+            if let Some(incoming) = self.take(&header, payload) {
+                return Some(incoming);
+            }
+        }
+    }
+
+    fn take(&mut self, header: &Header, payload: BytesMut) -> Option<Incoming> {
+        match (header.opcode, self.begun.take()) {
+            (PING, begun) => {
+                self.begun = begun;
+                Some(Incoming::Pong(payload))
+            }
+            (PONG, begun) => {
+                self.begun = begun;
+                None
+            }
+            (CLOSE, _) => Some(Incoming::Close(close(NORMAL))),
+            (TEXT | BINARY, None) if header.last => Some(Incoming::Message(payload)),
+            (TEXT | BINARY, None) => {
+                self.begun = Some(payload);
+                None
+            }
+            (CONTINUATION, Some(mut begun)) => {
+                begun.unsplit(payload);
+                if header.last {
+                    return Some(Incoming::Message(begun));
+                }
+                self.begun = Some(begun);
+                None
+            }
+            _ => Some(Incoming::Close(close(PROTOCOL_ERROR))),
+        }
+    }
+}
+
+struct BrokenProtocol;
+
+impl Header {
+    /// None when more bytes are needed.
+    fn parse(buffer: &[u8]) -> Option<Result<Self, BrokenProtocol>> {
+        let &[first, second] = buffer.first_chunk()?;
+        let rest = buffer.get(2..)?;
+        let (length, payload) = match second & 0x7F {
+            126 => (4, u16::from_be_bytes(*rest.first_chunk()?).into()),
+            127 => (10, u64::from_be_bytes(*rest.first_chunk()?)),
+            short => (2, short.into()),
+        };
+        let opcode = first & 0x0F;
+        let last = first & 0x80 != 0;
+        let is_control = opcode & 0x8 != 0;
+        let reserved = first & 0x70 != 0;
+        let masked = second & 0x80 != 0;
+        if reserved || !masked || is_control && (!last || payload > 125) || payload >> 63 != 0 {
+            return Some(Err(BrokenProtocol));
+        }
+        let mask = *buffer.get(length..)?.first_chunk()?;
+        Some(Ok(Header { last, opcode, mask, length: length + 4, payload }))
+    }
+}
+
+/// Appends the header of a frame that is whole and, as a server's must be, not masked.
+pub(super) fn put_header(opcode: u8, length: usize, out: &mut Vec<u8>) {
+    out.push(0x80 | opcode);
+    if length < 126 {
+        out.push(length as u8);
+    } else if let Ok(length) = u16::try_from(length) {
+        out.push(126);
+        out.extend_from_slice(&length.to_be_bytes());
+    } else {
+        out.push(127);
+        out.extend_from_slice(&(length as u64).to_be_bytes());
+    }
+}
+
+/// A close frame.
+pub(super) fn close(code: u16) -> Vec<u8> {
+    let mut frame = Vec::new();
+    put_header(CLOSE, 2, &mut frame);
+    frame.extend_from_slice(&code.to_be_bytes());
+    frame
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+        let mut frame = Vec::new();
+        put_header(first & 0x0F, payload.len(), &mut frame);
+        frame[0] = first;
+        frame[1] |= 0x80;
+        frame.extend_from_slice(&[1, 2, 3, 4]);
+        frame.extend(
+            payload.iter().zip([1, 2, 3, 4].iter().cycle()).map(|(byte, mask)| byte ^ mask),
+        );
+        frame
+    }
+
+    fn read(stream: &[u8]) -> Vec<Incoming> {
+        let mut assembly = Assembly::default();
+        let mut buffer = BytesMut::new();
+        let mut all = Vec::new();
+        for &byte in stream {
+            buffer.extend_from_slice(&[byte]);
+            all.extend(std::iter::from_fn(|| assembly.next(&mut buffer)));
+        }
+        all
+    }
+
+    #[test]
+    fn the_example_of_the_rfc_has_the_right_answer() {
+        assert_eq!(accept_key("dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+    }
+
+    #[test]
+    fn a_ping_may_stand_between_fragments() {
+        let stream =
+            [frame(0x01, b"{\"a\""), frame(0x89, b"hm"), frame(0x00, b":"), frame(0x80, b"1}")];
+        assert_eq!(
+            read(&stream.concat()),
+            [Incoming::Pong(b"hm"[..].into()), Incoming::Message(b"{\"a\":1}"[..].into())]
+        );
+    }
+
+    #[test]
+    fn all_three_length_forms_are_read() {
+        for length in [0, 125, 126, 65_535, 65_536] {
+            let payload = vec![b'x'; length];
+            assert_eq!(
+                read(&frame(0x81, &payload)),
+                [Incoming::Message(payload[..].into())],
+                "{length}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_fragmented_message_over_the_limit_is_too_large() {
+        let half = vec![b'x'; MAX_MESSAGE / 2 + 1];
+        let mut assembly = Assembly::default();
+        let mut buffer = BytesMut::from(&[frame(0x01, &half), frame(0x80, &half)].concat()[..]);
+        assert_eq!(assembly.next(&mut buffer), Some(Incoming::TooLarge));
+    }
+
+    #[test]
+    fn broken_frames_end_the_connection() {
+        let unmasked = vec![0x81, 0x01, b'x'];
+        let reserved = frame(0xC1, b"x");
+        let lone_continuation = frame(0x80, b"x");
+        let fragmented_ping = frame(0x09, b"x");
+        for stream in [unmasked, reserved, lone_continuation, fragmented_ping] {
+            assert_eq!(read(&stream).first(), Some(&Incoming::Close(close(PROTOCOL_ERROR))));
+        }
+    }
+}

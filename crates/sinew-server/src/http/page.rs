@@ -1,0 +1,45 @@
+//! A page for people, without scripts.
+
+use std::fmt::Write;
+
+use axum::{
+    extract::State,
+    response::{Html, IntoResponse, Response},
+};
+use serde_json::Value;
+
+use super::{Desk, Visitor};
+use crate::Access;
+
+pub(super) async fn index(State(desk): State<Desk>, visitor: Visitor) -> Response {
+    if let Err(refusal) = visitor.permit(Access::Read) {
+        return visitor.turn_away(&refusal);
+    }
+    let mut page = String::from(
+        "<!doctype html><html lang=en><meta charset=utf-8>\
+         <meta name=viewport content=\"width=device-width\"><title>Sinew</title>\
+         <style>body{font:1rem/1.5 system-ui;margin:2rem auto;max-width:40rem;padding:0 1rem}\
+         table{border-collapse:collapse}td,th{padding:.2rem 1rem .2rem 0;text-align:left}</style>\
+         <h1>Sinew</h1><table><tr><th>robot<th>kind<th>link<th>controls</tr>",
+    );
+    for member in &desk.hub.robots {
+        let snapshot = member.robot.snapshot();
+        let state = snapshot.link.get("state").and_then(Value::as_str).unwrap_or("unknown");
+        let holder = member.holder();
+        // Names of robots need no escape; writing to a String cannot fail.
+        let _ = write!(
+            page,
+            "<tr><td><a href=\"/api/v1/robots/{name}\">{name}</a><td>{}<td>{}<td>{}</tr>",
+            member.robot.kind(),
+            escaped(state),
+            holder.as_deref().map_or("free".into(), escaped),
+            name = member.name,
+        );
+    }
+    page.push_str("</table><p><a href=\"/metrics\">metrics</a></html>");
+    Html(page).into_response()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

@@ -1,0 +1,88 @@
+//! From HTTP to a WebSocket.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    http::{HeaderMap, HeaderName, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use hyper_util::rt::TokioIo;
+use sinew_robot::{Code, Refusal};
+
+use super::{Desk, Visitor, failure};
+use crate::{
+    connection::Connection,
+    frame::{Framing, accept_key},
+    metrics::Transport,
+};
+
+pub(super) async fn websocket(
+    State(desk): State<Desk>,
+    mut visitor: Visitor,
+    mut request: Request,
+) -> Response {
+    let Some(answer) = key(request.headers()).map(accept_key) else {
+        let message = "wanted a WebSocket handshake, version 13";
+        let refusal = Refusal::new(Code::InvalidArgument, message);
+        return (StatusCode::UPGRADE_REQUIRED, failure(&refusal)).into_response();
+    };
+    // A page cannot set headers of a WebSocket, so the token may stand in the address.
+    if let Some(token) = request.uri().query().and_then(token) {
+        visitor.show(&token);
+    }
+    if let Err(refusal) = visitor.permit(crate::Access::Nothing) {
+        return visitor.turn_away(&refusal);
+    }
+    let mut client = visitor.client;
+    client.name = format!("{} {}", Transport::WebSocket.name(), visitor.peer).into();
+    let upgraded = hyper::upgrade::on(&mut request);
+    tokio::spawn(async move {
+        if let Ok(upgraded) = upgraded.await {
+            let hub = Arc::clone(&desk.hub);
+            hub.metrics.client_came(Transport::WebSocket);
+            let connection =
+                Connection::new(Arc::clone(&hub), client, Framing::WebSocket(Box::default()));
+            connection.serve(TokioIo::new(upgraded)).await;
+            hub.metrics.client_left(Transport::WebSocket);
+        }
+    });
+    let headers = [
+        (header::CONNECTION, "Upgrade".to_owned()),
+        (header::UPGRADE, "websocket".to_owned()),
+        (header::SEC_WEBSOCKET_ACCEPT, answer),
+    ];
+    (StatusCode::SWITCHING_PROTOCOLS, headers, Body::empty()).into_response()
+}
+
+/// The handshake's key, if it is a handshake.
+fn key(headers: &HeaderMap) -> Option<&str> {
+    let has = |name: HeaderName, wanted: &str| {
+        headers.get_all(name).iter().any(|value| {
+            let value = value.to_str().unwrap_or_default();
+            value.split(',').any(|word| word.trim().eq_ignore_ascii_case(wanted))
+        })
+    };
+    let is_handshake = has(header::UPGRADE, "websocket")
+        && has(header::CONNECTION, "upgrade")
+        && has(header::SEC_WEBSOCKET_VERSION, "13");
+    headers.get(header::SEC_WEBSOCKET_KEY).filter(|_| is_handshake)?.to_str().ok()
+}
+
+fn token(query: &str) -> Option<String> {
+    let value = query.split('&').find_map(|pair| pair.strip_prefix("token="))?;
+    let mut token = Vec::new();
+    let mut bytes = value.bytes();
+    while let Some(byte) = bytes.next() {
+        token.push(match byte {
+            b'%' => {
+                let mut digit = || char::from(bytes.next()?).to_digit(16);
+                (digit()? * 16 + digit()?) as u8
+            }
+            b'+' => b' ',
+            other => other,
+        });
+    }
+    String::from_utf8(token).ok()
+}

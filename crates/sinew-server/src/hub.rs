@@ -1,0 +1,171 @@
+//! The registry: which robots there are, who holds their controls, who may do what.
+
+mod control;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use sinew_robot::{Code, Refusal};
+use tokio::{
+    sync::{Semaphore, watch},
+    time::Instant,
+};
+
+pub(crate) use control::{Client, Job, Lease, Member};
+
+use crate::{Access, Capability, Config, metrics::Metrics};
+
+/// Writes to subscribers may be joined for this long.
+const JOIN: Duration = Duration::from_millis(20);
+/// The time a subscriber may count on: with a thousand of them each is served every 20 ms, with a
+/// few at once.
+const SHARE: Duration = Duration::from_micros(20);
+
+#[derive(Debug)]
+pub(crate) struct Hub {
+    pub(crate) robots: Vec<Arc<Member>>,
+    pub(crate) config: Config,
+    pub(crate) metrics: Metrics,
+    pub(crate) seats: Arc<Semaphore>,
+    /// True once the server ends.
+    pub(crate) closing: watch::Sender<bool>,
+    started: Instant,
+    ids: AtomicU64,
+}
+
+impl Hub {
+    pub(crate) fn new(config: Config, robots: Vec<Arc<Member>>) -> Self {
+        Hub {
+            robots,
+            metrics: Metrics::default(),
+            seats: Arc::new(Semaphore::new(config.max_clients)),
+            closing: watch::Sender::new(false),
+            started: Instant::now(),
+            ids: AtomicU64::new(1),
+            config,
+        }
+    }
+
+    /// A new client; `open` says whether it needs no token.
+    pub(crate) fn client(&self, name: impl Into<Arc<str>>, open: bool) -> Client {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        let access = if open { Access::Control } else { Access::Nothing };
+        Client { id, name: name.into(), access }
+    }
+
+    /// The robot that a command is for: the one it names, or the only one that can do it.
+    pub(crate) fn robot(
+        &self,
+        name: Option<&str>,
+        needed: Option<Capability>,
+    ) -> Result<&Arc<Member>, Refusal> {
+        let can = |member: &&Arc<Member>| {
+            needed.is_none_or(|needed| member.robot.capabilities().contains(&needed))
+        };
+        let verb = needed.map_or("do that", Capability::verb);
+        if let Some(name) = name {
+            let member = self.named(name)?;
+            return Some(member)
+                .filter(can)
+                .ok_or_else(|| Refusal::new(Code::Unsupported, format!("{name} cannot {verb}")));
+        }
+        let able: Vec<_> = self.robots.iter().filter(can).collect();
+        match (&able[..], &self.robots[..]) {
+            ([one], _) => Ok(one),
+            ([], []) => Err(Refusal::new(Code::NotFound, "there are no robots")),
+            ([], [one]) => {
+                Err(Refusal::new(Code::Unsupported, format!("{} cannot {verb}", one.name)))
+            }
+            ([], _) => Err(Refusal::new(Code::Unsupported, format!("no robot here can {verb}"))),
+            _ => {
+                let names: Vec<_> = able.iter().map(|member| &*member.name).collect();
+                Err(Refusal::new(
+                    Code::InvalidArgument,
+                    format!("robot: wanted one of {}, got none", names.join(", ")),
+                ))
+            }
+        }
+    }
+
+    /// The robots that a command is for when it may be for several: the one it names, or all.
+    pub(crate) fn robots(&self, name: Option<&str>) -> Result<&[Arc<Member>], Refusal> {
+        match name {
+            None => Ok(&self.robots),
+            Some(name) => self.named(name).map(std::slice::from_ref),
+        }
+    }
+
+    fn named(&self, name: &str) -> Result<&Arc<Member>, Refusal> {
+        self.robots.iter().find(|member| *member.name == *name).ok_or_else(|| {
+            let names: Vec<_> = self.robots.iter().map(|member| &*member.name).collect();
+            let names =
+                if names.is_empty() { "none, there are none".into() } else { names.join(", ") };
+            Refusal::new(Code::NotFound, format!("robot: wanted one of {names}, got {name:?}"))
+        })
+    }
+
+    /// What `Robots` answers.
+    pub(crate) fn to_json(&self) -> Value {
+        let robots: Vec<_> = self.robots.iter().map(|member| member.to_json()).collect();
+        json!({ "robots": robots, "warnings": self.config.warnings() })
+    }
+
+    /// What a token allows.
+    pub(crate) fn access(&self, token: &str) -> Result<Access, Refusal> {
+        self.config
+            .tokens
+            .access(token)
+            .ok_or_else(|| Refusal::new(Code::Unauthorized, "this token is not known"))
+    }
+
+    /// When a subscriber's turn to write comes. Turns are spread over the time for which writes
+    /// may be joined, so that commands do not wait behind a thousand writes at once.
+    pub(crate) fn turn(&self, client: u64, now: Instant) -> Instant {
+        let subscribers = u32::try_from(self.metrics.subscribers()).unwrap_or(u32::MAX);
+        let period = SHARE.saturating_mul(subscribers).min(JOIN);
+        // Finer than the timer's millisecond there is nothing to spread.
+        if period < Duration::from_millis(1) {
+            return now;
+        }
+        let period = period.as_micros() as u64;
+        // Golden ratio steps spread consecutive clients evenly.
+        let phase = client.wrapping_mul(0x9E37_79B9_7F4A_7C15) % period;
+        let elapsed = now.duration_since(self.started).as_micros() as u64;
+        let wait = period - (elapsed + period - phase) % period;
+        now + Duration::from_micros(wait)
+    }
+
+    /// Whether a client may do something that takes this access.
+    pub(crate) fn permit(&self, client: &Client, needed: Access) -> Result<(), Refusal> {
+        let message = match client.access {
+            access if access >= needed => return Ok(()),
+            Access::Nothing => "a token is needed: send {\"type\":\"Auth\",\"token\":…} first",
+            _ => "this client may look and stop, not control",
+        };
+        Err(Refusal::new(Code::Unauthorized, message))
+    }
+}
+
+impl Member {
+    pub(crate) fn to_json(&self) -> Value {
+        let snapshot = self.robot.snapshot();
+        json!({
+            "name": &*self.name,
+            "kind": self.robot.kind(),
+            "link": snapshot.link,
+            "capabilities": self.robot.capabilities(),
+            "sensors": self.robot.groups(),
+            "holder": self.holder().as_deref(),
+            "stopped_by": snapshot.stopped_by,
+            "last_seen_ms": snapshot.since_seen.map(|since| since.as_millis() as u64),
+            "fresh": snapshot.fresh,
+            "state": snapshot.state,
+        })
+    }
+}

@@ -1,0 +1,200 @@
+use std::{
+    fmt,
+    future::poll_fn,
+    sync::{Arc, Mutex},
+};
+
+use sinew_robot::{Code, Refusal, vacuum::Command};
+use tokio::sync::Notify;
+
+use crate::{Access, Robot, feed::Feed, lock};
+
+/// A robot with a name, its telemetry, and who controls it.
+pub(crate) struct Member {
+    pub(crate) name: Arc<str>,
+    pub(crate) robot: Arc<dyn Robot>,
+    pub(crate) feed: Feed,
+    pub(crate) control: Mutex<Control>,
+    /// Told when the holder changes.
+    pub(crate) changed: Notify,
+}
+
+/// Who is on the other side of a connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    pub(crate) id: u64,
+    pub(crate) name: Arc<str>,
+    pub(crate) access: Access,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Control {
+    pub(crate) holder: Option<Client>,
+    /// How often the robot was stopped; a command that was waiting meanwhile is not sent.
+    stops: u64,
+    stopped_by: Option<Arc<str>>,
+}
+
+impl Member {
+    pub(crate) fn new(name: &str, robot: Arc<dyn Robot>) -> Self {
+        let feed = Feed::new(name, robot.groups());
+        let (control, changed) = (Mutex::default(), Notify::new());
+        Member { name: name.into(), robot, feed, control, changed }
+    }
+
+    /// Stops the robot before anything that waits, whoever asks.
+    pub(crate) fn stop(&self, by: &Arc<str>) {
+        let mut control = lock(&self.control);
+        control.stops += 1;
+        control.stopped_by = Some(Arc::clone(by));
+        // With the lock held, a command is either on its way before this or refused after it.
+        self.robot.stop(by);
+    }
+
+    /// Takes the controls from whoever has them.
+    pub(crate) fn take_control(&self, client: &Client) {
+        lock(&self.control).holder = Some(client.clone());
+        self.changed.notify_one();
+    }
+
+    /// Accepts a command of a client, who gets the controls if nobody has them.
+    pub(crate) fn accept(
+        self: &Arc<Self>,
+        client: &Client,
+        command: Command,
+    ) -> Result<Job, Refusal> {
+        let mut control = lock(&self.control);
+        match &control.holder {
+            Some(holder) => self.check_holder(holder, client)?,
+            None => {
+                control.holder = Some(client.clone());
+                self.changed.notify_one();
+            }
+        }
+        // These two end what was asked before them, also when it is still waiting.
+        if ends_motion(&command) {
+            control.stops += 1;
+            control.stopped_by = Some(Arc::clone(&client.name));
+        }
+        let (member, client) = (Arc::clone(self), client.clone());
+        Ok(Job { member, client, command, stops: control.stops })
+    }
+
+    fn check_holder(&self, holder: &Client, client: &Client) -> Result<(), Refusal> {
+        if holder.id == client.id {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            Code::Busy,
+            format!("{} holds the controls of {}; TakeControl takes them", holder.name, self.name),
+        ))
+    }
+
+    /// Frees the controls if this client has them.
+    pub(crate) fn free(&self, client: &Client) -> bool {
+        let mut control = lock(&self.control);
+        let held = control.holder.as_ref().is_some_and(|holder| holder.id == client.id);
+        if held {
+            control.holder = None;
+            self.changed.notify_one();
+        }
+        held
+    }
+
+    /// Frees the controls because this client has gone, and tells the robot if it had them.
+    pub(crate) fn leave(&self, client: &Client) {
+        if self.free(client) {
+            self.robot.release(&client.name);
+        }
+    }
+
+    /// Shows a new name of a client where it holds the controls.
+    pub(crate) fn rename(&self, client: &Client) {
+        let mut control = lock(&self.control);
+        if let Some(holder) = control.holder.as_mut().filter(|holder| holder.id == client.id) {
+            holder.name = Arc::clone(&client.name);
+            self.changed.notify_one();
+        }
+    }
+}
+
+fn ends_motion(command: &Command) -> bool {
+    matches!(command, Command::DriveReset | Command::DriveDisable)
+}
+
+/// A command that was accepted and waits for its turn.
+#[derive(Debug)]
+pub(crate) struct Job {
+    member: Arc<Member>,
+    client: Client,
+    command: Command,
+    stops: u64,
+}
+
+impl Job {
+    /// Whether it must not wait for those before it.
+    pub(crate) fn is_urgent(&self) -> bool {
+        ends_motion(&self.command)
+    }
+
+    /// Has the robot do it, unless it was stopped or the controls were taken meanwhile.
+    pub(crate) async fn run(self) -> Result<(), Refusal> {
+        let Job { member, client, command, stops } = self;
+        let mut execution = member.robot.execute(command, &client.name);
+        let mut begun = false;
+        poll_fn(|context| {
+            if begun {
+                return execution.as_mut().poll(context);
+            }
+            let control = lock(&member.control);
+            if control.stops != stops {
+                let by = control.stopped_by.as_deref().unwrap_or("somebody");
+                let message = format!("{by} stopped {} before it was sent", member.name);
+                return Err(Refusal::new(Code::NotReady, message)).into();
+            }
+            if let Some(holder) = &control.holder
+                && let Err(busy) = member.check_holder(holder, &client)
+            {
+                return Err(busy).into();
+            }
+            begun = true;
+            execution.as_mut().poll(context)
+        })
+        .await
+    }
+}
+
+/// The controls for as long as one request takes; a request that is cut short was a client who
+/// left.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    member: Arc<Member>,
+    client: Client,
+    done: bool,
+}
+
+impl Lease {
+    pub(crate) fn new(member: &Arc<Member>, client: &Client) -> Self {
+        Lease { member: Arc::clone(member), client: client.clone(), done: false }
+    }
+
+    pub(crate) fn end(mut self) {
+        self.done = true;
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if self.done {
+            self.member.free(&self.client);
+        } else {
+            self.member.leave(&self.client);
+        }
+    }
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Member").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,39 @@
+//! The network side of Sinew: a registry of robots, and the interface through which clients see
+//! and control them.
+//!
+//! [`Server::bind`] opens the ports, [`Server::add`] gives it robots, [`Server::run`] serves until
+//! it is told to end. One loop ([`connection`]) serves all clients that keep a connection, whether
+//! they speak JSON lines, length-prefixed JSON or WebSocket; telemetry reaches them through shared
+//! rings ([`ring`]), so that no client can slow another one or the robot.
+
+mod config;
+mod connection;
+mod feed;
+mod frame;
+mod http;
+mod hub;
+mod listen;
+mod message;
+mod metrics;
+mod ring;
+mod robot;
+mod server;
+mod stream;
+mod telemetry;
+mod token;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use config::Config;
+pub use robot::{
+    Boxed, Capability, Detail, Figure, Happening, Happenings, Reading, Robot, Snapshot,
+    sensor_group,
+};
+pub use server::{Addresses, Server};
+pub use token::{Access, Tokens};
+
+/// A panic while the lock was held left the value usable: none is changed in several steps that
+/// could fail between.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

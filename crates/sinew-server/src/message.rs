@@ -1,0 +1,287 @@
+//! What clients ask, and how they are answered.
+
+use serde_json::{Map, Value, json};
+use sinew_robot::{Code, Refusal, component, vacuum::Command};
+
+use crate::{Access, Capability, feed::Topic};
+
+/// The longest payload of a raw frame.
+const MAX_RAW: usize = 252;
+/// The longest name a client may give itself.
+const MAX_NAME: usize = 64;
+/// Members that every command may have.
+const COMMON: &[&str] = &["type", "robot", "req", "confirm"];
+
+/// The commands and the members of each.
+const COMMANDS: &[(&str, &[&str])] = &[
+    ("ComponentControl", &["id", "action"]),
+    ("ProtocolSync", &[]),
+    ("Dock", &[]),
+    ("Boot", &[]),
+    ("Raw", &["command", "payload"]),
+    ("Teach", &["op", "name", "new_name", "id", "frames", "duration_ms", "interpolation", "loop"]),
+    ("Mapping", &["op"]),
+    ("Subscribe", &["topics", "max_hz"]),
+    ("Robots", &[]),
+    ("Stop", &[]),
+    ("TakeControl", &["name"]),
+    ("Auth", &["token", "name"]),
+];
+
+/// A message of a client.
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// To be sent back with the answer.
+    pub(crate) req: Option<Value>,
+    /// The robot it is for, and what it asks.
+    pub(crate) asked: Result<(Option<String>, Asked), Refusal>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Asked {
+    /// Something that reaches a robot.
+    Robot(Command, Capability),
+    /// Something that no robot here can do yet.
+    Incapable(Capability),
+    Subscribe {
+        topics: Vec<Topic>,
+        max_hz: Option<f64>,
+    },
+    Robots,
+    Stop,
+    TakeControl {
+        name: Option<String>,
+    },
+    Auth {
+        token: Option<String>,
+        name: Option<String>,
+    },
+}
+
+impl Asked {
+    /// What it takes to ask it.
+    pub(crate) fn access(&self) -> Access {
+        match self {
+            Asked::Auth { .. } => Access::Nothing,
+            Asked::Subscribe { .. } | Asked::Robots | Asked::Stop => Access::Read,
+            Asked::Robot(..) | Asked::Incapable(_) | Asked::TakeControl { .. } => Access::Control,
+        }
+    }
+}
+
+impl Request {
+    pub(crate) fn parse(text: &[u8]) -> Self {
+        match serde_json::from_slice(text) {
+            Ok(value) => Self::from_value(value),
+            Err(error) => Self::refused(Code::InvalidJson, format!("not JSON: {error}")),
+        }
+    }
+
+    /// A message of a length-prefixed client: bare, or in the envelope of document 003's time.
+    pub(crate) fn parse_legacy(text: &[u8]) -> Self {
+        let mut value: Value = match serde_json::from_slice(text) {
+            Ok(value) => value,
+            Err(error) => return Self::refused(Code::InvalidJson, format!("not JSON: {error}")),
+        };
+        if value.get("topic").is_none() {
+            return Self::from_value(value);
+        }
+        let is_command = value.get("topic").is_some_and(|topic| topic == "command")
+            && value.pointer("/payload/type").is_some_and(|kind| kind == "Command");
+        match value.pointer_mut("/payload/command").map(Value::take) {
+            Some(command) if is_command => Self::from_value(command),
+            _ => Self::refused(
+                Code::InvalidArgument,
+                "wanted topic \"command\" and payload {\"type\":\"Command\",\"command\":…}",
+            ),
+        }
+    }
+
+    fn refused(code: Code, message: impl Into<String>) -> Self {
+        Request { req: None, asked: Err(Refusal::new(code, message)) }
+    }
+
+    pub(crate) fn from_value(value: Value) -> Self {
+        let Value::Object(mut members) = value else {
+            return Self::refused(Code::InvalidArgument, "wanted an object with a member \"type\"");
+        };
+        let req = members.remove("req");
+        Request { req, asked: parse(&members) }
+    }
+}
+
+fn parse(members: &Map<String, Value>) -> Result<(Option<String>, Asked), Refusal> {
+    let names = || COMMANDS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let Some(kind) = members.get("type") else {
+        return Err(invalid(format!("type: wanted one of {}, got nothing", names())));
+    };
+    if kind == "Shutdown" {
+        let message = "a client cannot end Sinew; end its process";
+        return Err(Refusal::new(Code::Unsupported, message));
+    }
+    let Some((kind, known)) = COMMANDS.iter().find(|(name, _)| kind == name) else {
+        return Err(invalid(format!("type: wanted one of {}, got {}", names(), shown(kind))));
+    };
+    let is_known = |key: &str| COMMON.contains(&key) || known.contains(&key);
+    if let Some(unknown) = members.keys().find(|key| !is_known(key)) {
+        let wanted = [COMMON, known].concat().join(", ");
+        return Err(invalid(format!("{kind}: wanted {wanted}, got {}", shown(&json!(unknown)))));
+    }
+    let robot = text(members, "robot")?;
+    let confirmed = match members.get("confirm") {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(confirmed)) => *confirmed,
+        Some(other) => {
+            return Err(invalid(format!("confirm: wanted true or false, got {}", shown(other))));
+        }
+    };
+    Ok((robot, asked(kind, members, confirmed)?))
+}
+
+fn asked(kind: &str, members: &Map<String, Value>, confirmed: bool) -> Result<Asked, Refusal> {
+    let simple = |command, capability| Ok(Asked::Robot(command, capability));
+    match kind {
+        "ComponentControl" => {
+            let member = |name| members.get(name).unwrap_or(&Value::Null);
+            let command = component::parse(member("id"), member("action"), confirmed)?;
+            simple(command, Capability::Components)
+        }
+        "ProtocolSync" => simple(Command::ProtocolSync, Capability::Components),
+        "Boot" => simple(Command::Boot, Capability::Components),
+        "Dock" => simple(Command::Dock, Capability::Drive),
+        "Raw" => simple(raw(members, confirmed)?, Capability::Components),
+        "Teach" => Ok(Asked::Incapable(Capability::Teach)),
+        "Mapping" => Ok(Asked::Incapable(Capability::Mapping)),
+        "Subscribe" => subscribe(members),
+        "Robots" => Ok(Asked::Robots),
+        "Stop" => Ok(Asked::Stop),
+        "TakeControl" => Ok(Asked::TakeControl { name: client_name(members)? }),
+        _ => {
+            let (token, name) = (text(members, "token")?, client_name(members)?);
+            if token.is_none() && name.is_none() {
+                return Err(invalid("Auth: wanted token or name, got neither"));
+            }
+            Ok(Asked::Auth { token, name })
+        }
+    }
+}
+
+fn raw(members: &Map<String, Value>, confirmed: bool) -> Result<Command, Refusal> {
+    let command = match members.get("command") {
+        Some(Value::String(text)) => {
+            let digits = text.strip_prefix("0x").unwrap_or(text);
+            u8::from_str_radix(digits, 16).ok()
+        }
+        Some(number) => number.as_u64().and_then(|number| number.try_into().ok()),
+        None => None,
+    };
+    let Some(command) = command else {
+        let got = members.get("command").map_or("nothing".into(), shown);
+        return Err(invalid(format!("Raw command: wanted 0 to 255 or \"0x66\", got {got}")));
+    };
+    let payload = text(members, "payload")?.unwrap_or_default();
+    let Some(payload) = bytes(&payload).filter(|payload| payload.len() <= MAX_RAW) else {
+        return Err(invalid(format!(
+            "Raw payload: wanted at most {MAX_RAW} bytes in hexadecimal, as \"64 00\", got {}",
+            shown(&json!(payload))
+        )));
+    };
+    if !confirmed {
+        let message = "a raw frame goes to the robot unchecked; it needs \"confirm\": true";
+        return Err(Refusal::new(Code::NotConfirmed, message));
+    }
+    Ok(Command::Raw { command, payload })
+}
+
+/// Bytes in hexadecimal, with white space between them or not.
+fn bytes(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for word in text.split_whitespace() {
+        for pair in word.as_bytes().chunks(2) {
+            let &[high, low] = pair else { return None };
+            let digit = |digit: u8| char::from(digit).to_digit(16);
+            bytes.push((digit(high)? * 16 + digit(low)?) as u8);
+        }
+    }
+    Some(bytes)
+}
+
+fn subscribe(members: &Map<String, Value>) -> Result<Asked, Refusal> {
+    let wanted = "state, events, sensors/GROUP, cloud";
+    let Some(Value::Array(list)) = members.get("topics") else {
+        let got = members.get("topics").map_or("nothing".into(), shown);
+        return Err(invalid(format!("Subscribe topics: wanted a list of {wanted}, got {got}")));
+    };
+    let mut topics = Vec::new();
+    for topic in list {
+        let Some(topic) = topic.as_str().and_then(Topic::parse) else {
+            let got = shown(topic);
+            return Err(invalid(format!("Subscribe topics: wanted {wanted}, got {got}")));
+        };
+        topics.push(topic);
+    }
+    let max_hz = match members.get("max_hz") {
+        None | Some(Value::Null) => None,
+        Some(value) => match value.as_f64().filter(|hz| *hz > 0.0) {
+            Some(hz) => Some(hz),
+            None => {
+                let got = shown(value);
+                return Err(invalid(format!("Subscribe max_hz: wanted more than 0, got {got}")));
+            }
+        },
+    };
+    Ok(Asked::Subscribe { topics, max_hz })
+}
+
+/// Names stand in messages to others, so they are short and have nothing that moves a cursor.
+fn client_name(members: &Map<String, Value>) -> Result<Option<String>, Refusal> {
+    let Some(name) = text(members, "name")? else { return Ok(None) };
+    let length = name.chars().count();
+    if length == 0 || length > MAX_NAME || name.chars().any(char::is_control) {
+        return Err(invalid(format!("name: wanted 1 to {MAX_NAME} printable characters")));
+    }
+    Ok(Some(name))
+}
+
+fn text(members: &Map<String, Value>, member: &str) -> Result<Option<String>, Refusal> {
+    match members.get(member) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        // What came may be a secret.
+        Some(_) => Err(invalid(format!("{member}: wanted text"))),
+    }
+}
+
+/// A value for an error text, cut where it gets long.
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+pub(crate) fn invalid(message: impl Into<String>) -> Refusal {
+    Refusal::new(Code::InvalidArgument, message)
+}
+
+/// The answer to a command; none when it was silent success.
+pub(crate) fn answer(req: Option<&Value>, result: &Result<Value, Refusal>) -> Option<Value> {
+    match (req, result) {
+        (Some(_), _) => Some(reply(req, result)),
+        (None, Ok(_)) => None,
+        (None, Err(refusal)) => Some(json!({ "type": "Error", "error": refusal })),
+    }
+}
+
+/// An answer that is sent whether `req` was given or not.
+pub(crate) fn reply(req: Option<&Value>, result: &Result<Value, Refusal>) -> Value {
+    let mut reply = match result {
+        Ok(data) => json!({ "type": "Reply", "ok": true, "data": data }),
+        Err(refusal) => json!({ "type": "Reply", "ok": false, "error": refusal }),
+    };
+    if let Some(req) = req {
+        reply["req"] = req.clone();
+    }
+    reply
+}

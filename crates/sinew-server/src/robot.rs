@@ -1,0 +1,155 @@
+//! What the server asks of a robot, whatever its kind.
+
+mod vacuum;
+
+use std::{pin::Pin, time::Duration};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use sinew_robot::{Refusal, vacuum::Command};
+
+/// A future in a box.
+pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A robot that can be served.
+pub trait Robot: Send + Sync + 'static {
+    /// Its kind, as `crl200s`.
+    fn kind(&self) -> &'static str;
+
+    /// What it can do.
+    fn capabilities(&self) -> &'static [Capability];
+
+    /// The sensor groups it has.
+    fn groups(&self) -> &'static [&'static str];
+
+    /// Carries out a command.
+    ///
+    /// The first poll puts it on its way or refuses it, without blocking: what is stopped before
+    /// that poll is not sent, and what is stopped after it is the robot's to drop.
+    fn execute<'a>(&'a self, command: Command, by: &'a str) -> Boxed<'a, Result<(), Refusal>>;
+
+    /// Stops it at once, before anything that waits. Does not block.
+    fn stop(&self, by: &str);
+
+    /// Tells it that the client who held the controls has gone.
+    fn release(&self, by: &str);
+
+    /// What is known about it now.
+    fn snapshot(&self) -> Snapshot;
+
+    /// The last reading of a group that is read once and stays true, as a version does.
+    fn lasting(&self, group: &str) -> Option<Reading>;
+
+    /// Everything that happens from now on.
+    fn happenings(&self) -> Box<dyn Happenings>;
+}
+
+/// What a robot can do; routes, commands and panels follow it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the interface's own words")]
+pub enum Capability {
+    Drive,
+    Components,
+    Sensors,
+    Teach,
+    Mapping,
+}
+
+/// What is known about a robot at one moment.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// How it can be reached: an object with a member `state`.
+    pub link: Value,
+    /// Whether its values are as fresh as they should be.
+    pub fresh: bool,
+    /// Who stopped it; none once it may move.
+    pub stopped_by: Option<String>,
+    /// How long ago it was heard.
+    pub since_seen: Option<Duration>,
+    /// What its kind has to say.
+    pub state: Map<String, Value>,
+    /// What `/metrics` shows of it.
+    pub figures: Vec<Figure>,
+}
+
+/// A number for `/metrics`.
+#[derive(Debug, Clone, Copy)]
+pub struct Figure {
+    /// Its name, without the `sinew_robot_` before it.
+    pub name: &'static str,
+    /// What it is.
+    pub help: &'static str,
+    /// Whether it only grows.
+    pub counter: bool,
+    /// Its value.
+    pub value: f64,
+}
+
+/// The next thing that happens to a robot.
+pub trait Happenings: Send {
+    /// Waits for it; none when the robot has gone for good.
+    fn next(&mut self) -> Boxed<'_, Option<Happening>>;
+}
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Happening {
+    /// Sensors were read.
+    Sensors(Reading),
+    /// Anything else, for topic `events`.
+    Event(Value),
+    /// The server was too slow for this many of the others.
+    Missed(u64),
+}
+
+/// One reading of a sensor group. It is turned into text once for all who listen, and not at all
+/// when nobody does.
+pub struct Reading {
+    /// The group's name.
+    pub group: &'static str,
+    /// Gives the `SensorGroup` object.
+    pub json: Box<dyn Fn(Detail) -> String + Send>,
+}
+
+/// How much of a sensor group to give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// The decoded values.
+    Values,
+    /// Also the bytes they came from.
+    WithRaw,
+}
+
+/// The `SensorGroup` object of the interface of document 003.
+pub fn sensor_group(group: &str, timestamp_us: u64, values: &impl Serialize) -> String {
+    #[derive(Serialize)]
+    #[serde(tag = "type")]
+    struct SensorGroup<'a, V> {
+        group_id: &'a str,
+        timestamp_us: u64,
+        values: &'a V,
+    }
+    let group = SensorGroup { group_id: group, timestamp_us, values };
+    // Only a map whose keys are not text could fail.
+    serde_json::to_string(&group).unwrap_or_default()
+}
+
+impl Capability {
+    /// What a robot without it cannot do.
+    pub(crate) const fn verb(self) -> &'static str {
+        match self {
+            Capability::Drive => "drive",
+            Capability::Components => "control components",
+            Capability::Sensors => "read sensors",
+            Capability::Teach => "teach",
+            Capability::Mapping => "map",
+        }
+    }
+}
+
+impl std::fmt::Debug for Reading {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reading").field("group", &self.group).finish_non_exhaustive()
+    }
+}

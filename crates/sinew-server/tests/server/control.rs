@@ -1,0 +1,176 @@
+use std::time::Duration;
+
+use serde_json::json;
+use sinew_robot::vacuum::Command;
+use socket2::SockRef;
+
+use crate::support::{Call, control, drive, led, post, start, until};
+
+#[tokio::test]
+async fn two_clients_do_not_fight() {
+    let server = start();
+    let (mut first, mut second) = (server.lines().await, server.lines().await);
+    first.ok(led(1)).await;
+    let said = second.fails(led(2), "busy").await;
+    assert!(said.contains(&first.name) && said.contains("TakeControl"), "{said}");
+    second.ok(json!({ "type": "Robots" })).await;
+    second.ok(json!({ "type": "Subscribe", "topics": ["state"] })).await;
+
+    second.ok(json!({ "type": "TakeControl", "name": "second" })).await;
+    second.ok(led(2)).await;
+    assert!(first.fails(led(1), "busy").await.contains("second holds"));
+    assert_eq!(server.robot.calls().len(), 2);
+    first.ok(json!({ "type": "TakeControl" })).await;
+    first.ok(led(3)).await;
+}
+
+#[tokio::test]
+async fn the_holders_end_frees_the_controls_and_tells_the_robot() {
+    let server = start();
+    let (mut first, mut second) = (server.lines().await, server.lines().await);
+    first.ok(drive(0.1, 0.0)).await;
+    let name = first.name.clone();
+    drop(first);
+    server.robot.called(Call::Release(name)).await;
+    second.ok(led(2)).await;
+}
+
+#[tokio::test]
+async fn a_reset_connection_frees_the_controls_too() {
+    let server = start();
+    let mut client = server.lines().await;
+    client.ok(drive(0.1, 0.0)).await;
+    let name = client.name.clone();
+    let linger = Some(Duration::ZERO);
+    SockRef::from(client.writer.as_ref()).set_linger(linger).expect("is a socket");
+    drop(client);
+    server.robot.called(Call::Release(name)).await;
+}
+
+#[tokio::test]
+async fn only_the_holders_end_is_told() {
+    let server = start();
+    let (mut first, mut second) = (server.lines().await, server.lines().await);
+    first.ok(led(1)).await;
+    second.ok(json!({ "type": "Robots" })).await;
+    drop(second);
+    let mut third = server.lines().await;
+    third.ok(json!({ "type": "TakeControl" })).await;
+    let third_name = third.name.clone();
+    drop(first);
+    drop(third);
+    server.robot.called(Call::Release(third_name.clone())).await;
+    let releases: Vec<_> = server.robot.calls().into_iter().skip(1).collect();
+    assert_eq!(releases, [Call::Release(third_name)]);
+}
+
+#[tokio::test]
+async fn a_new_name_is_shown_to_others_at_once() {
+    let server = start();
+    let (mut first, mut second) = (server.lines().await, server.lines().await);
+    first.ok(led(1)).await;
+    let data = first.ok(json!({ "type": "Auth", "name": "joystick" })).await;
+    assert_eq!(data, json!({ "access": "control", "name": "joystick" }));
+    assert!(second.fails(led(2), "busy").await.contains("joystick"));
+    first.ok(led(2)).await;
+    let by = Call::Execute(Command::Led { state: 2 }, "joystick".into());
+    assert_eq!(server.robot.calls()[1], by);
+}
+
+#[tokio::test]
+async fn stop_is_heard_while_commands_hang() {
+    let server = start();
+    server.robot.hang(true);
+    let (mut holder, mut other) = (server.lines().await, server.lines().await);
+    for state in 1..=5 {
+        holder.send(led(state)).await;
+    }
+    holder.ok(json!({ "type": "Stop" })).await;
+    other.ok(json!({ "type": "Stop" })).await;
+    let calls = server.robot.calls();
+    assert_eq!(
+        calls,
+        [
+            Call::Execute(Command::Led { state: 1 }, holder.name.clone()),
+            Call::Stop(holder.name.clone()),
+            Call::Stop(other.name.clone()),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn what_waited_when_stop_came_is_never_sent() {
+    let server = start();
+    server.robot.hang(true);
+    let (mut holder, mut other) = (server.lines().await, server.lines().await);
+    holder.send(led(1)).await;
+    let mut enable = control("drive", "Enable");
+    enable["req"] = "enable".into();
+    holder.send(enable).await;
+    let hanging = Call::Execute(Command::Led { state: 1 }, holder.name.clone());
+    server.robot.called(hanging).await;
+    holder.ok(json!({ "type": "Robots" })).await;
+    other.ok(json!({ "type": "Stop" })).await;
+    // `drive` Reset does not wait for the one that hangs, nor does what it ends come after it.
+    server.robot.hang(false);
+    holder.ok(control("drive", "Reset")).await;
+    assert_eq!(server.robot.calls().len(), 3);
+    let reset = Call::Execute(Command::DriveReset, holder.name.clone());
+    assert_eq!(server.robot.calls()[2], reset);
+}
+
+#[tokio::test]
+async fn waiting_commands_are_told_who_stopped_them() {
+    let server = start();
+    let (mut holder, mut other) = (server.lines().await, server.lines().await);
+    other.ok(json!({ "type": "Auth", "name": "other" })).await;
+    server.robot.hang(true);
+    let post = tokio::spawn({
+        let address = server.http();
+        async move { post(address, &led(9), &[]).await }
+    });
+    let hanging = Call::Execute(Command::Led { state: 9 }, "http".into());
+    server.robot.called(hanging).await;
+    assert!(holder.fails(led(1), "busy").await.contains("http"));
+    holder.ok(json!({ "type": "TakeControl" })).await;
+    server.robot.hang(false);
+    holder.ok(led(2)).await;
+    post.abort();
+}
+
+#[tokio::test]
+async fn too_many_waiting_commands_are_refused_and_stop_still_works() {
+    let server = start();
+    server.robot.hang(true);
+    let mut client = server.lines().await;
+    for _ in 0..66 {
+        client.send(led(1)).await;
+    }
+    let error = client.next().await;
+    assert_eq!(error["error"]["code"], "busy", "{error}");
+    client.ok(json!({ "type": "Stop" })).await;
+}
+
+#[tokio::test]
+async fn a_post_that_is_cut_short_is_a_client_who_left() {
+    let server = start();
+    server.robot.hang(true);
+    let address = server.http();
+    let task = tokio::spawn(async move { post(address, &led(1), &[]).await });
+    let hanging = Call::Execute(Command::Led { state: 1 }, "http".into());
+    server.robot.called(hanging).await;
+    task.abort();
+    server.robot.called(Call::Release("http".into())).await;
+    server.robot.hang(false);
+    server.lines().await.ok(led(2)).await;
+}
+
+#[tokio::test]
+async fn a_post_frees_the_controls_without_stopping_anything() {
+    let server = start();
+    let (status, _) = post(server.http(), &control("drive", "Enable"), &[]).await;
+    assert_eq!(status, 200);
+    server.lines().await.ok(led(1)).await;
+    until("the led", || server.robot.calls().len() == 2).await;
+    assert!(!server.robot.calls().contains(&Call::Release("http".into())));
+}

@@ -1,0 +1,144 @@
+use serde_json::{Value, json};
+use sinew_robot::{Code, vacuum::Command};
+
+use crate::support::{Call, control, drive, get, led, post, request, start};
+
+fn parse(body: &str) -> Value {
+    serde_json::from_str(body).unwrap_or_else(|_| panic!("not JSON: {body}"))
+}
+
+#[tokio::test]
+async fn robots_can_be_looked_at() {
+    let server = start();
+    let (status, body) = get(server.http(), "/api/v1/robots", &[]).await;
+    assert_eq!((status, &parse(&body)["robots"][0]["name"]), (200, &json!("vacuum")));
+    let (status, body) = get(server.http(), "/api/v1/robots/vacuum", &[]).await;
+    assert_eq!((status, &parse(&body)["kind"]), (200, &json!("double")));
+    let (status, body) = get(server.http(), "/api/v1/robots/toaster", &[]).await;
+    assert_eq!((status, &parse(&body)["error"]["code"]), (404, &json!("not_found")));
+    let (status, body) = get(server.http(), "/", &[]).await;
+    assert!(status == 200 && body.contains("vacuum"), "{body}");
+    let (status, body) = get(server.http(), "/nowhere", &[]).await;
+    assert_eq!((status, &parse(&body)["error"]["code"]), (404, &json!("not_found")));
+    let (status, body) = request(server.http(), "DELETE /api/v1/robots", &[], b"").await;
+    assert_eq!((status, &parse(&body)["error"]["code"]), (405, &json!("unsupported")));
+}
+
+#[tokio::test]
+async fn a_post_is_a_command() {
+    let server = start();
+    let mut message = led(3);
+    message["req"] = "r".into();
+    let (status, answer) = post(server.http(), &message, &[]).await;
+    assert_eq!(status, 200);
+    assert_eq!(answer, json!({ "type": "Reply", "req": "r", "ok": true, "data": null }));
+    assert_eq!(server.robot.calls(), [Call::Execute(Command::Led { state: 3 }, "http".into())]);
+    let (status, answer) = post(server.http(), &json!({ "type": "Stop" }), &[]).await;
+    assert_eq!((status, &answer["ok"]), (200, &json!(true)));
+    assert_eq!(server.robot.calls()[1], Call::Stop("http".into()));
+}
+
+#[tokio::test]
+async fn what_needs_a_connection_is_unsupported_by_post() {
+    let server = start();
+    let tank = json!({ "left": 0.1, "right": 0.1 });
+    let action = json!({ "type": "Configure", "config": tank });
+    let messages = [
+        drive(0.1, 0.0),
+        json!({ "type": "ComponentControl", "id": "drive", "action": action }),
+        json!({ "type": "TakeControl" }),
+        json!({ "type": "Auth", "token": "x" }),
+        json!({ "type": "Subscribe", "topics": ["state"] }),
+        json!({ "type": "Teach", "op": "list" }),
+    ];
+    for message in messages {
+        let (status, answer) = post(server.http(), &message, &[]).await;
+        assert_eq!((status, &answer["error"]["code"]), (501, &json!("unsupported")), "{message}");
+    }
+    assert_eq!(server.robot.calls(), []);
+}
+
+#[tokio::test]
+async fn errors_have_fitting_statuses() {
+    let server = start();
+    let line = "POST /api/v1/robots/vacuum/commands";
+    let (status, body) = request(server.http(), line, &[], b"{").await;
+    assert_eq!((status, &parse(&body)["error"]["code"]), (400, &json!("invalid_json")));
+    let (status, body) = request(server.http(), line, &[], &vec![b' '; 2 << 20]).await;
+    assert_eq!((status, &parse(&body)["error"]["code"]), (413, &json!("too_large")));
+    let (status, answer) = post(server.http(), &control("imu", "Reset"), &[]).await;
+    assert_eq!((status, &answer["error"]["code"]), (428, &json!("not_confirmed")));
+    let other = json!({ "type": "Stop", "robot": "other" });
+    assert_eq!(post(server.http(), &other, &[]).await.0, 400);
+    let line = "POST /api/v1/robots/toaster/commands";
+    let (status, _) = request(server.http(), line, &[], br#"{"type":"Stop"}"#).await;
+    assert_eq!(status, 404);
+
+    let mut holder = server.lines().await;
+    holder.ok(json!({ "type": "TakeControl", "name": "ann" })).await;
+    let (status, answer) = post(server.http(), &led(1), &[]).await;
+    assert_eq!((status, &answer["error"]["code"]), (409, &json!("busy")));
+    drop(holder);
+    server.robot.called(Call::Release("ann".into())).await;
+    for (code, expected) in [(Code::LinkLost, 503), (Code::Unconfirmed, 504), (Code::NotReady, 409)]
+    {
+        server.robot.refuse(code);
+        assert_eq!(post(server.http(), &led(1), &[]).await.0, expected);
+    }
+}
+
+#[tokio::test]
+async fn pages_of_other_hosts_may_not_come_in() {
+    let server = start();
+    let own = format!("http://{}", server.http());
+    assert_eq!(post(server.http(), &led(1), &[("Origin", &own)]).await.0, 200);
+    let strangers = [
+        &[("Origin", "http://evil.example")][..],
+        &[("Origin", "null")],
+        &[("Origin", "http://127.0.0.1:1")],
+        // A name that was made to lead here.
+        &[("Origin", "http://evil.example"), ("Host", "evil.example")],
+        &[("Host", "evil.example")],
+    ];
+    for headers in strangers {
+        let (status, answer) = post(server.http(), &led(2), headers).await;
+        assert_eq!(
+            (status, &answer["error"]["code"]),
+            (403, &json!("unauthorized")),
+            "{headers:?}"
+        );
+        assert_eq!(get(server.http(), "/ws", headers).await.0, 403);
+    }
+    assert_eq!(server.robot.calls().len(), 1);
+    assert_eq!(get(server.http(), "/metrics", &[("Host", "localhost:8787")]).await.0, 200);
+    assert_eq!(get(server.http(), "/metrics", &[("Host", "[::1]:8787")]).await.0, 200);
+}
+
+#[tokio::test]
+async fn metrics_show_robots_clients_and_commands() {
+    let server = start();
+    let mut client = server.lines().await;
+    client.ok(led(1)).await;
+    client.fails(json!({ "type": "Nonsense" }), "invalid_argument").await;
+    let (_, page) = get(server.http(), "/metrics", &[]).await;
+    for line in [
+        "sinew_robot_link{robot=\"vacuum\",state=\"ready\"} 1",
+        "sinew_robot_last_seen_seconds{robot=\"vacuum\"} 0.007",
+        "sinew_robot_frames_total{robot=\"vacuum\"} 12",
+        "sinew_robot_held{robot=\"vacuum\"} 1",
+        "sinew_clients{transport=\"lines\"} 1",
+        "sinew_messages_lost_total 0",
+        "sinew_commands_total{result=\"ok\"} 1",
+        "sinew_commands_total{result=\"invalid_argument\"} 1",
+        "# TYPE sinew_commands_total counter",
+    ] {
+        assert!(page.lines().any(|found| found == line), "{line} in {page}");
+    }
+}
+
+#[tokio::test]
+async fn ws_without_a_handshake_says_what_it_wants() {
+    let server = start();
+    let (status, body) = get(server.http(), "/ws", &[]).await;
+    assert_eq!((status, &parse(&body)["error"]["code"]), (426, &json!("invalid_argument")));
+}

@@ -1,0 +1,12 @@
+//! The server over real sockets, with a robot that records what reaches it.
+
+mod commands;
+mod control;
+mod hostile;
+mod http;
+mod legacy;
+mod support;
+mod telemetry;
+mod tokens;
+mod vacuum;
+mod websocket;

@@ -1,0 +1,459 @@
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use sinew_robot::{Code, Refusal, vacuum::Command};
+use sinew_server::{
+    Addresses, Boxed, Capability, Config, Detail, Figure, Happening, Happenings, Reading, Robot,
+    Server, Snapshot, sensor_group,
+};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{
+        TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::broadcast::{self, error::RecvError},
+    time::timeout,
+};
+
+/// Nothing that works takes this long.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
+
+/// A robot that does nothing but remember.
+#[derive(Clone)]
+pub(crate) struct Double(Arc<Inner>);
+
+struct Inner {
+    kind: &'static str,
+    calls: Mutex<Vec<Call>>,
+    events: broadcast::Sender<What>,
+    hangs: AtomicBool,
+    refusal: Mutex<Option<Refusal>>,
+    changes: AtomicU64,
+}
+
+#[derive(Clone)]
+enum What {
+    Status(u64),
+    Event(Value),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Call {
+    Execute(Command, String),
+    Stop(String),
+    Release(String),
+}
+
+impl Double {
+    pub(crate) fn new() -> Self {
+        Self::of_kind("double")
+    }
+
+    /// A robot without capabilities.
+    pub(crate) fn rock() -> Self {
+        Self::of_kind("rock")
+    }
+
+    fn of_kind(kind: &'static str) -> Self {
+        Double(Arc::new(Inner {
+            kind,
+            calls: Mutex::default(),
+            events: broadcast::channel(4096).0,
+            hangs: AtomicBool::new(false),
+            refusal: Mutex::default(),
+            changes: AtomicU64::new(0),
+        }))
+    }
+
+    pub(crate) fn calls(&self) -> Vec<Call> {
+        self.0.calls.lock().expect("nobody panicked").clone()
+    }
+
+    pub(crate) async fn called(&self, call: Call) {
+        until(&format!("{call:?}"), || self.calls().contains(&call)).await;
+    }
+
+    /// From now on commands do not end.
+    pub(crate) fn hang(&self, hangs: bool) {
+        self.0.hangs.store(hangs, Ordering::SeqCst);
+    }
+
+    /// From now on commands are refused.
+    pub(crate) fn refuse(&self, code: Code) {
+        *self.0.refusal.lock().expect("nobody panicked") = Some(Refusal::new(code, "as told"));
+    }
+
+    pub(crate) fn publish_status(&self, timestamp_us: u64) {
+        let _ = self.0.events.send(What::Status(timestamp_us));
+    }
+
+    pub(crate) fn publish_event(&self, event: Value) {
+        let _ = self.0.events.send(What::Event(event));
+    }
+
+    /// Changes its state, and says that something happened.
+    pub(crate) fn change(&self) -> u64 {
+        let changes = self.0.changes.fetch_add(1, Ordering::SeqCst) + 1;
+        self.publish_event(json!({ "event": "changed" }));
+        changes
+    }
+
+    fn call(&self, call: Call) {
+        self.0.calls.lock().expect("nobody panicked").push(call);
+    }
+}
+
+impl Robot for Double {
+    fn kind(&self) -> &'static str {
+        self.0.kind
+    }
+
+    fn capabilities(&self) -> &'static [Capability] {
+        match self.0.kind {
+            "rock" => &[],
+            _ => &[Capability::Drive, Capability::Components, Capability::Sensors],
+        }
+    }
+
+    fn groups(&self) -> &'static [&'static str] {
+        match self.0.kind {
+            "rock" => &[],
+            _ => &["gd32_status", "gd32_version"],
+        }
+    }
+
+    fn execute<'a>(&'a self, command: Command, by: &'a str) -> Boxed<'a, Result<(), Refusal>> {
+        Box::pin(async move {
+            self.call(Call::Execute(command, by.into()));
+            if let Some(refusal) = self.0.refusal.lock().expect("nobody panicked").clone() {
+                return Err(refusal);
+            }
+            if self.0.hangs.load(Ordering::SeqCst) {
+                std::future::pending::<()>().await;
+            }
+            Ok(())
+        })
+    }
+
+    fn stop(&self, by: &str) {
+        self.call(Call::Stop(by.into()));
+    }
+
+    fn release(&self, by: &str) {
+        self.call(Call::Release(by.into()));
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let changes = self.0.changes.load(Ordering::SeqCst);
+        let Value::Object(state) = json!({ "changes": changes }) else { unreachable!() };
+        Snapshot {
+            link: json!({ "state": "ready" }),
+            fresh: true,
+            stopped_by: Some("nobody".into()),
+            since_seen: Some(Duration::from_millis(7)),
+            state,
+            figures: vec![Figure {
+                name: "frames_total",
+                help: "Frames.",
+                counter: true,
+                value: 12.0,
+            }],
+        }
+    }
+
+    fn lasting(&self, group: &str) -> Option<Reading> {
+        (group == "gd32_version").then(|| Reading {
+            group: "gd32_version",
+            json: Box::new(|_| {
+                sensor_group("gd32_version", 1, &json!({ "version_code": { "I32": 7 } }))
+            }),
+        })
+    }
+
+    fn happenings(&self) -> Box<dyn Happenings> {
+        Box::new(Listener(self.0.events.subscribe()))
+    }
+}
+
+struct Listener(broadcast::Receiver<What>);
+
+impl Happenings for Listener {
+    fn next(&mut self) -> Boxed<'_, Option<Happening>> {
+        Box::pin(async {
+            Some(match self.0.recv().await {
+                Ok(What::Status(number)) => Happening::Sensors(status(number)),
+                Ok(What::Event(event)) => Happening::Event(event),
+                Err(RecvError::Lagged(count)) => Happening::Missed(count),
+                Err(RecvError::Closed) => return None,
+            })
+        })
+    }
+}
+
+/// As long as the real one.
+fn status(number: u64) -> Reading {
+    let json = move |detail| {
+        let mut values = json!({
+            "battery_level": { "U8": 75 }, "battery_voltage": { "F32": 15.0 },
+            "bumper_left": { "Bool": false }, "bumper_right": { "Bool": false },
+            "cliff_left_front": { "Bool": false }, "cliff_left_side": { "Bool": false },
+            "cliff_right_front": { "Bool": false }, "cliff_right_side": { "Bool": false },
+            "dock_button": { "U16": 0 }, "dustbox_attached": { "Bool": true },
+            "is_charging": { "Bool": false }, "is_dock_connected": { "Bool": false },
+            "start_button": { "U16": 0 }, "wheel_left": { "U16": number as u16 },
+            "wheel_right": { "U16": 4464 },
+        });
+        if detail == Detail::WithRaw {
+            values["raw_packet"] = json!({ "Bytes": vec![0u8; 96] });
+        }
+        sensor_group("gd32_status", number, &values)
+    };
+    Reading { group: "gd32_status", json: Box::new(json) }
+}
+
+/// A server on ports of its own, which ends with the test.
+pub(crate) struct Running {
+    pub(crate) robot: Double,
+    pub(crate) at: Addresses,
+    end: Option<tokio::sync::oneshot::Sender<()>>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+pub(crate) fn local() -> Config {
+    let any = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    Config { tcp: any, lines: any, http: any, ..Config::default() }
+}
+
+pub(crate) fn start() -> Running {
+    let robot = Double::new();
+    start_with(local(), &[("vacuum", robot)])
+}
+
+pub(crate) fn start_with(config: Config, robots: &[(&str, Double)]) -> Running {
+    let mut server = Server::bind(config).expect("binds");
+    for (name, robot) in robots {
+        server.add(name, robot.clone()).expect("is a new name");
+    }
+    run(server, robots[0].1.clone())
+}
+
+pub(crate) fn run(server: Server, robot: Double) -> Running {
+    let at = server.addresses();
+    let (end, ended) = tokio::sync::oneshot::channel();
+    let task = tokio::spawn(async move {
+        let shutdown = async { drop(ended.await) };
+        server.run(shutdown).await.expect("runs");
+    });
+    Running { robot, at, end: Some(end), task }
+}
+
+impl Running {
+    pub(crate) async fn lines(&self) -> Client {
+        Client::connect(self.at.lines.expect("listens")).await
+    }
+
+    pub(crate) async fn legacy(&self) -> Legacy {
+        Legacy(TcpStream::connect(self.at.tcp.expect("listens")).await.expect("connects"))
+    }
+
+    pub(crate) fn http(&self) -> SocketAddr {
+        self.at.http.expect("listens")
+    }
+
+    pub(crate) async fn end(mut self) {
+        drop(self.end.take());
+        timeout(DEADLINE, self.task).await.expect("ends").expect("does not panic");
+    }
+
+    /// A figure of `/metrics`.
+    pub(crate) async fn figure(&self, name: &str) -> f64 {
+        let (_, body) = get(self.http(), "/metrics", &[]).await;
+        let line = body.lines().find(|line| line.starts_with(&format!("{name} ")));
+        let line = line.unwrap_or_else(|| panic!("no {name} in {body}"));
+        line[name.len() + 1..].parse().expect("is a number")
+    }
+}
+
+/// Waits for something to become true.
+pub(crate) async fn until(what: &str, mut is: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is() {
+        assert!(begin.elapsed() < DEADLINE, "waited too long for {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// A client that speaks JSON lines.
+pub(crate) struct Client {
+    reader: BufReader<OwnedReadHalf>,
+    pub(crate) writer: OwnedWriteHalf,
+    pub(crate) name: String,
+    asked: u64,
+}
+
+impl Client {
+    pub(crate) async fn connect(address: SocketAddr) -> Self {
+        Self::over(TcpStream::connect(address).await.expect("connects"))
+    }
+
+    pub(crate) fn over(socket: TcpStream) -> Self {
+        let name = format!("lines {}", socket.local_addr().expect("is bound"));
+        let (reader, writer) = socket.into_split();
+        Client { reader: BufReader::new(reader), writer, name, asked: 0 }
+    }
+
+    pub(crate) async fn send(&mut self, message: Value) {
+        self.send_bytes(format!("{message}\n").as_bytes()).await;
+    }
+
+    pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {
+        self.writer.write_all(bytes).await.expect("is connected");
+    }
+
+    /// The next message; none at the end.
+    pub(crate) async fn try_next(&mut self) -> Option<Value> {
+        let mut line = String::new();
+        let read = timeout(DEADLINE, self.reader.read_line(&mut line)).await;
+        match read.expect("a message comes") {
+            Ok(0) | Err(_) => None,
+            Ok(_) => Some(serde_json::from_str(&line).expect("is JSON")),
+        }
+    }
+
+    pub(crate) async fn next(&mut self) -> Value {
+        self.try_next().await.expect("is connected")
+    }
+
+    /// Sends a command and gives its answer; telemetry in between is skipped.
+    pub(crate) async fn ask(&mut self, mut message: Value) -> Value {
+        self.asked += 1;
+        message["req"] = self.asked.into();
+        self.send(message).await;
+        loop {
+            let answer = self.next().await;
+            if answer["type"] == "Reply" {
+                assert_eq!(answer["req"], self.asked);
+                return answer;
+            }
+        }
+    }
+
+    pub(crate) async fn ok(&mut self, message: Value) -> Value {
+        let answer = self.ask(message).await;
+        assert_eq!(answer["ok"], true, "{answer}");
+        answer["data"].clone()
+    }
+
+    /// Sends a command that must fail; gives the message.
+    pub(crate) async fn fails(&mut self, message: Value, code: &str) -> String {
+        let answer = self.ask(message).await;
+        assert_eq!(answer["ok"], false, "{answer}");
+        assert_eq!(answer["error"]["code"], code, "{answer}");
+        answer["error"]["message"].as_str().expect("has a message").to_owned()
+    }
+
+    /// The next message of a topic.
+    pub(crate) async fn event(&mut self, topic: &str) -> Value {
+        loop {
+            let message = self.next().await;
+            if message["topic"] == topic {
+                assert_eq!(message["type"], "Event");
+                return message;
+            }
+        }
+    }
+}
+
+/// A client that speaks length-prefixed JSON.
+pub(crate) struct Legacy(pub(crate) TcpStream);
+
+impl Legacy {
+    pub(crate) async fn send(&mut self, message: Value) {
+        let text = message.to_string();
+        let length = (text.len() as u32).to_be_bytes();
+        self.0.write_all(&[&length, text.as_bytes()].concat()).await.expect("is connected");
+    }
+
+    pub(crate) async fn try_next(&mut self) -> Option<Value> {
+        let length = timeout(DEADLINE, self.0.read_u32()).await.expect("a message comes").ok()?;
+        let mut text = vec![0; length as usize];
+        self.0.read_exact(&mut text).await.ok()?;
+        Some(serde_json::from_slice(&text).expect("is JSON"))
+    }
+
+    pub(crate) async fn next_of(&mut self, topic: &str) -> Value {
+        loop {
+            let message = self.try_next().await.expect("is connected");
+            if message["topic"] == topic {
+                return message["payload"].clone();
+            }
+        }
+    }
+}
+
+/// One HTTP request: status and body.
+pub(crate) async fn request(
+    address: SocketAddr,
+    line: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> (u16, String) {
+    let mut socket = TcpStream::connect(address).await.expect("connects");
+    let mut head = format!("{line} HTTP/1.1\r\nConnection: close\r\n");
+    if !headers.iter().any(|(name, _)| *name == "Host") {
+        head += &format!("Host: {address}\r\n");
+    }
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    head += &format!("Content-Length: {}\r\n\r\n", body.len());
+    // A server that answers early may close before all is sent.
+    let _ = socket.write_all(&[head.as_bytes(), body].concat()).await;
+    let mut answer = Vec::new();
+    let _ = timeout(DEADLINE, socket.read_to_end(&mut answer)).await.expect("is answered");
+    let answer = String::from_utf8(answer).expect("is text");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("has a head");
+    let status = head.split(' ').nth(1).expect("has a status").parse().expect("is a number");
+    (status, body.to_owned())
+}
+
+pub(crate) async fn get(
+    address: SocketAddr,
+    path: &str,
+    headers: &[(&str, &str)],
+) -> (u16, String) {
+    request(address, &format!("GET {path}"), headers, b"").await
+}
+
+pub(crate) async fn post(
+    address: SocketAddr,
+    message: &Value,
+    headers: &[(&str, &str)],
+) -> (u16, Value) {
+    let line = "POST /api/v1/robots/vacuum/commands";
+    let (status, body) = request(address, line, headers, message.to_string().as_bytes()).await;
+    (status, serde_json::from_str(&body).unwrap_or_else(|_| panic!("not JSON: {body}")))
+}
+
+pub(crate) fn control(id: &str, verb: &str) -> Value {
+    json!({ "type": "ComponentControl", "id": id, "action": { "type": verb } })
+}
+
+pub(crate) fn led(state: u8) -> Value {
+    let action = json!({ "type": "Configure", "config": { "state": { "U8": state } } });
+    json!({ "type": "ComponentControl", "id": "led", "action": action })
+}
+
+pub(crate) fn drive(linear: f64, angular: f64) -> Value {
+    let config = json!({ "linear": { "F32": linear }, "angular": { "F32": angular } });
+    let action = json!({ "type": "Configure", "config": config });
+    json!({ "type": "ComponentControl", "id": "drive", "action": action })
+}

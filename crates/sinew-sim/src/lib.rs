@@ -1,0 +1,23 @@
+//! Robots without hardware: the device side of each protocol, and a link that misbehaves on demand.
+//!
+//! | module | what it stands in for |
+//! | --- | --- |
+//! | [`vacuum`] | the CRL-200S motor controller, with wheels, sensors and a room around it |
+//! | [`link`](mod@link) | the cable: drops, corrupts, repeats, delays, stalls, comes unplugged |
+//!
+//! # Contract
+//!
+//! Nothing here opens a port, reads a clock or starts a thread: bytes and the
+//! time come from the caller. Everything random comes from a seed, so the same
+//! calls give the same bytes. No input panics, and every buffer is bounded.
+
+pub mod link;
+pub mod vacuum;
+
+use std::time::{Duration, Instant};
+
+/// `at + by`, or a time nobody will wait for when the clock cannot count that far.
+fn later(at: Instant, by: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    at.checked_add(by).unwrap_or_else(|| at.checked_add(YEAR).unwrap_or(at))
+}

@@ -1,0 +1,225 @@
+use std::f64::consts::{PI, TAU};
+
+/// Radius of the robot in metres.
+pub const ROBOT_RADIUS: f64 = 0.17;
+/// Where the cliff sensors are, in metres forward and to the left of the robot's centre: left side,
+/// left front, right front, right side.
+pub const CLIFF_SENSORS: [(f64, f64); 4] =
+    [(0.12, 0.10), (0.15, 0.05), (0.15, -0.05), (0.12, -0.10)];
+
+/// How near an obstacle must be to press the bumper, which is the way the bumper gives.
+const BUMPER_TRAVEL: f64 = 0.002;
+/// A contact this close to straight ahead presses both halves of the bumper.
+const BOTH_BUMPERS: f64 = 10.0 * PI / 180.0;
+
+/// A place and a direction: metres, and radians counter-clockwise from the x axis.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Pose {
+    /// Metres along x.
+    pub x: f64,
+    /// Metres along y.
+    pub y: f64,
+    /// Radians, counter-clockwise, from -π to π.
+    pub heading: f64,
+}
+
+impl Pose {
+    /// A pose; the heading is brought between -π and π.
+    pub fn new(x: f64, y: f64, heading: f64) -> Self {
+        Pose { x, y, heading: wrapped(heading) }
+    }
+
+    /// Metres between the two places.
+    pub fn distance(&self, other: &Pose) -> f64 {
+        (self.x - other.x).hypot(self.y - other.y)
+    }
+
+    /// The least turn from `other`'s heading to this one, in radians.
+    pub fn turn_from(&self, other: &Pose) -> f64 {
+        wrapped(self.heading - other.heading)
+    }
+
+    /// The place of a point that is `forward` and `left` of the robot's centre.
+    fn point(&self, (forward, left): (f64, f64)) -> (f64, f64) {
+        let (sin, cos) = self.heading.sin_cos();
+        (self.x + forward * cos - left * sin, self.y + forward * sin + left * cos)
+    }
+
+    fn is_finite(&self) -> bool {
+        self.x.is_finite() && self.y.is_finite() && self.heading.is_finite()
+    }
+}
+
+/// A rectangle along the axes, in metres.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Rect {
+    pub left: f64,
+    pub bottom: f64,
+    pub right: f64,
+    pub top: f64,
+}
+
+impl Rect {
+    /// A rectangle between two corners, the lower left one first.
+    pub const fn new((left, bottom): (f64, f64), (right, top): (f64, f64)) -> Self {
+        Rect { left, bottom, right, top }
+    }
+
+    fn contains(&self, (x, y): (f64, f64)) -> bool {
+        (self.left..=self.right).contains(&x) && (self.bottom..=self.top).contains(&y)
+    }
+
+    /// The point of the rectangle next to a place. Bounds that cross do not panic.
+    fn nearest(&self, (x, y): (f64, f64)) -> (f64, f64) {
+        (x.max(self.left).min(self.right), y.max(self.bottom).min(self.top))
+    }
+
+    fn shrunk(&self, by: f64) -> Rect {
+        Rect::new((self.left + by, self.bottom + by), (self.right - by, self.top - by))
+    }
+}
+
+/// What surrounds the robot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct World {
+    /// The floor within the walls.
+    pub room: Rect,
+    /// Boxes that stand on it.
+    pub furniture: Vec<Rect>,
+    /// Where the floor is missing. Cliff sensors see it; the robot does not fall.
+    pub steps: Vec<Rect>,
+    /// Where the robot stands when it is docked, if there is a dock.
+    pub dock: Option<Dock>,
+}
+
+/// A charging station.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Dock {
+    /// Where the contacts meet best; the robot looks away from the station.
+    pub pose: Pose,
+    /// How far off, in metres, the contacts still meet.
+    pub reach: f64,
+    /// How far turned, in radians, they still meet.
+    pub angle: f64,
+}
+
+impl World {
+    /// No walls within a kilometre, no furniture, no step, no dock.
+    pub fn empty() -> Self {
+        World {
+            room: Rect::new((-1000.0, -1000.0), (1000.0, 1000.0)),
+            furniture: Vec::new(),
+            steps: Vec::new(),
+            dock: None,
+        }
+    }
+
+    /// Whether the charging contacts meet.
+    pub(super) fn on_dock(&self, pose: &Pose) -> bool {
+        self.dock.is_some_and(|dock| {
+            pose.distance(&dock.pose) <= dock.reach
+                && pose.turn_from(&dock.pose).abs() <= dock.angle
+        })
+    }
+
+    /// Which cliff sensors look down a step, in the order of [`CLIFF_SENSORS`].
+    pub(super) fn cliffs(&self, pose: &Pose) -> [bool; 4] {
+        CLIFF_SENSORS.map(|sensor| {
+            let place = pose.point(sensor);
+            self.steps.iter().any(|step| step.contains(place))
+        })
+    }
+
+    /// Where the robot ends up when it tries to be at `wanted`: beside what is in the way, so that
+    /// a move along a wall slides. A pose that is no number gives `fallback`.
+    pub(super) fn settle(&self, wanted: Pose, fallback: Pose) -> Pose {
+        if !wanted.is_finite() {
+            return fallback;
+        }
+        let mut at = (wanted.x, wanted.y);
+        let floor = self.room.shrunk(ROBOT_RADIUS);
+        for _ in 0..2 {
+            for piece in &self.furniture {
+                at = beside(piece, at, &floor);
+            }
+            at = floor.nearest(at);
+        }
+        Pose::new(at.0, at.1, wanted.heading)
+    }
+
+    /// Whether the left and the right half of the bumper are pressed.
+    pub(super) fn bumpers(&self, pose: &Pose) -> (bool, bool) {
+        let mut pressed = (false, false);
+        let mut touch = |(x, y): (f64, f64)| {
+            let (dx, dy) = (x - pose.x, y - pose.y);
+            let bearing = wrapped(dy.atan2(dx) - pose.heading);
+            if dx.hypot(dy) < ROBOT_RADIUS + BUMPER_TRAVEL && bearing.abs() < PI / 2.0 {
+                pressed.0 |= bearing > -BOTH_BUMPERS;
+                pressed.1 |= bearing < BOTH_BUMPERS;
+            }
+        };
+        let Rect { left, bottom, right, top } = self.room;
+        for wall in [(left, pose.y), (right, pose.y), (pose.x, bottom), (pose.x, top)] {
+            touch(wall);
+        }
+        for piece in &self.furniture {
+            touch(piece.nearest((pose.x, pose.y)));
+        }
+        pressed
+    }
+}
+
+impl Default for World {
+    /// A room of 5 x 4 m. The dock is at its left wall and its pose is the origin, so that what a
+    /// robot measures from its dock can be compared with where it is. Straight ahead of the dock
+    /// the floor is free up to the far wall.
+    fn default() -> Self {
+        World {
+            // The wall is 5 cm behind a docked robot: one that is pushed back against it still docks.
+            room: Rect::new((-0.22, -1.5), (4.78, 2.5)),
+            furniture: vec![
+                Rect::new((2.0, 1.2), (2.6, 1.8)),
+                Rect::new((3.2, -1.5), (4.78, -0.7)),
+            ],
+            steps: vec![Rect::new((3.9, 1.7), (4.78, 2.5))],
+            dock: Some(Dock::at(Pose::default())),
+        }
+    }
+}
+
+impl Dock {
+    /// A dock that holds a robot up to 5 cm and 10 degrees off.
+    pub const fn at(pose: Pose) -> Self {
+        Dock { pose, reach: 0.05, angle: 10.0 * PI / 180.0 }
+    }
+}
+
+/// The place next to `at` where a robot does not overlap the box, on the floor if there is one.
+fn beside(piece: &Rect, at: (f64, f64), floor: &Rect) -> (f64, f64) {
+    let near = piece.nearest(at);
+    let (dx, dy) = (at.0 - near.0, at.1 - near.1);
+    let distance = dx.hypot(dy);
+    if distance >= ROBOT_RADIUS {
+        at
+    } else if distance > 0.0 {
+        let scale = ROBOT_RADIUS / distance;
+        (near.0 + dx * scale, near.1 + dy * scale)
+    } else {
+        // The centre is inside: leave by the nearest side that is not at a wall.
+        let sides = [
+            (at.0 - piece.left, (piece.left - ROBOT_RADIUS, at.1)),
+            (piece.right - at.0, (piece.right + ROBOT_RADIUS, at.1)),
+            (at.1 - piece.bottom, (at.0, piece.bottom - ROBOT_RADIUS)),
+            (piece.top - at.1, (at.0, piece.top + ROBOT_RADIUS)),
+        ];
+        let free = sides.into_iter().filter(|(_, place)| floor.contains(*place));
+        free.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(at, |(_, place)| place)
+    }
+}
+
+/// An angle between -π and π.
+fn wrapped(angle: f64) -> f64 {
+    let turned = angle.rem_euclid(TAU);
+    if turned > PI { turned - TAU } else { turned }
+}

@@ -1,0 +1,274 @@
+//! [`Pair`]: a session and a simulated controller, a link each way, and a clock of their own.
+
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use sinew_robot::{
+    Refusal,
+    vacuum::{Command, Event, Link as HostLink, Output, Session, Settings},
+};
+use sinew_sim::{
+    link::{Faults, Link},
+    vacuum::{Controller, Options, Received},
+};
+
+use crate::{rules::Rules, wire::described};
+
+pub(crate) const fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// Steps that may happen without time passing before the pair is said to hang.
+const MOST_STEPS: u32 = 1000;
+
+/// How a pair begins.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Setup {
+    pub(crate) seed: u64,
+    pub(crate) settings: Settings,
+    pub(crate) options: Options,
+    /// What goes wrong from host to robot.
+    pub(crate) up: Faults,
+    /// What goes wrong from robot to host.
+    pub(crate) down: Faults,
+    /// The host is called at most this late.
+    pub(crate) late: Duration,
+    /// The port may be full for at most this long.
+    pub(crate) blocked: Duration,
+    /// Print every frame and event.
+    pub(crate) trace: bool,
+}
+
+/// Host and robot.
+pub(crate) struct Pair {
+    pub(crate) host: Session,
+    pub(crate) robot: Controller,
+    pub(crate) up: Link,
+    pub(crate) down: Link,
+    pub(crate) now: Instant,
+    pub(crate) start: Instant,
+    /// What has to hold; asserted after every call.
+    pub(crate) rules: Rules,
+    /// Events other than status packets, and when.
+    pub(crate) events: Vec<(Instant, Event)>,
+    /// Frames that the robot has heard.
+    pub(crate) heard: Vec<Received>,
+    rng: Rng,
+    late: Duration,
+    /// When the host has something to do, and when its caller gets round to it.
+    call: Option<(Instant, Instant)>,
+    /// The port takes nothing before.
+    full_until: Option<Instant>,
+    trace: bool,
+    steps: u32,
+}
+
+impl Pair {
+    pub(crate) fn new(setup: Setup) -> Self {
+        let now = Instant::now();
+        let rules = Rules::new(&setup, now);
+        Pair {
+            host: Session::new(setup.settings, now),
+            robot: Controller::new(setup.options, now),
+            up: Link::new(setup.up, setup.seed),
+            down: Link::new(setup.down, !setup.seed),
+            now,
+            start: now,
+            rules,
+            events: Vec::new(),
+            heard: Vec::new(),
+            rng: Rng::with_seed(setup.seed ^ 0x5EED),
+            late: setup.late,
+            call: None,
+            full_until: None,
+            trace: setup.trace,
+            steps: 0,
+        }
+    }
+
+    /// A pair on a clean link that has booted.
+    pub(crate) fn ready(options: Options) -> Self {
+        let mut pair = Pair::new(Setup { options, ..Setup::default() });
+        pair.connect();
+        pair.run_until(ms(10_000), |pair| pair.host.state().link == HostLink::Ready);
+        pair
+    }
+
+    /// Opens the port.
+    pub(crate) fn connect(&mut self) {
+        self.say("port", || "opened".into());
+        self.restore();
+        self.rules.connected(self.now);
+        self.host.connected(self.now);
+        self.fetch();
+    }
+
+    /// Closes the port; what is under way is lost.
+    pub(crate) fn disconnect(&mut self) {
+        self.say("port", || "closed".into());
+        self.cut();
+        self.full_until = None;
+        self.rules.disconnected();
+        self.host.disconnected(self.now);
+        self.fetch();
+    }
+
+    /// Unplugs the cable, which the host is not told.
+    pub(crate) fn cut(&mut self) {
+        self.say("link", || "cut".into());
+        self.up.cut();
+        self.down.cut();
+    }
+
+    /// Plugs it in again.
+    pub(crate) fn restore(&mut self) {
+        self.say("link", || "restored".into());
+        self.up.restore();
+        self.down.restore();
+    }
+
+    /// Lets the port take nothing for a while.
+    pub(crate) fn block(&mut self, time: Duration) {
+        self.say("port", || format!("full for {time:?}"));
+        self.full_until = Some(self.now + time);
+    }
+
+    /// Cuts the controller's power for a moment.
+    pub(crate) fn reboot(&mut self) {
+        self.say("robot", || "reboots".into());
+        self.robot.reboot(self.now);
+    }
+
+    /// A client asks.
+    pub(crate) fn execute(&mut self, command: Command) -> Result<(), Refusal> {
+        let done = self.host.execute(self.now, command.clone(), "client");
+        self.say("client", || format!("{command:?} -> {done:?}"));
+        self.rules.executed(self.now, &command, done.is_ok());
+        self.fetch();
+        done
+    }
+
+    /// The client goes away.
+    pub(crate) fn release(&mut self) {
+        self.say("client", || "released".into());
+        self.host.release(self.now, "client");
+        self.rules.released();
+        self.fetch();
+    }
+
+    pub(crate) fn run_for(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.now < end {
+            self.step(end);
+        }
+    }
+
+    /// Runs until something is so; fails when it is not in `time`.
+    #[track_caller]
+    pub(crate) fn run_until(&mut self, time: Duration, done: impl Fn(&Pair) -> bool) {
+        let end = self.now + time;
+        while !done(self) {
+            assert!(self.now < end, "not in {time:?}: {:?}", self.host.state());
+            self.step(end);
+        }
+    }
+
+    /// Streams a command as a client does, every 50 ms.
+    pub(crate) fn drive(&mut self, time: Duration, command: &Command) {
+        let end = self.now + time;
+        while self.now < end {
+            self.execute(command.clone()).unwrap();
+            self.run_for(ms(50).min(end - self.now));
+        }
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.now - self.start
+    }
+
+    /// Goes to the earliest of all time-outs, or to `limit`, and does what is due.
+    pub(crate) fn step(&mut self, limit: Instant) {
+        let before = self.now;
+        let timeouts = [
+            self.up.poll_timeout(),
+            Some(self.robot.poll_timeout()),
+            self.call_at(),
+            self.full_until,
+        ];
+        self.now = timeouts.into_iter().flatten().fold(limit, Instant::min).max(before);
+        self.steps = if self.now == before { self.steps + 1 } else { 0 };
+        assert!(self.steps < MOST_STEPS, "somebody asks to be called without end");
+        self.robot_step();
+        if self.call.is_some_and(|(_, at)| at <= self.now) {
+            self.call = None;
+            let bytes = self.down.receive(self.now);
+            if !bytes.is_empty() {
+                self.host.handle_input(self.now, &bytes);
+            }
+            self.host.handle_timeout(self.now);
+        }
+        self.fetch();
+        self.rules.check(self.now, &self.robot, self.full_until.is_some());
+    }
+
+    fn robot_step(&mut self) {
+        let bytes = self.up.receive(self.now);
+        if bytes.is_empty() {
+            self.robot.handle_timeout(self.now);
+        } else {
+            let targets = self.robot.wheel_targets();
+            self.robot.handle_input(self.now, &bytes);
+            let heard = self.robot.take_received();
+            self.rules.heard(&heard, targets);
+            self.heard.extend(heard);
+        }
+        while let Some(frame) = self.robot.poll_transmit() {
+            self.down.send(self.now, frame.as_bytes());
+        }
+    }
+
+    /// When the host is called: when it has something to do, or later.
+    fn call_at(&mut self) -> Option<Instant> {
+        let input = self.down.poll_timeout();
+        let due = [self.host.poll_timeout(), input].into_iter().flatten().min()?;
+        if self.call.is_none_or(|(before, _)| before != due) {
+            let late = match self.late {
+                Duration::ZERO => Duration::ZERO,
+                most if self.rng.u8(..) < 50 => most.mul_f64(self.rng.f64()),
+                _ => Duration::from_micros(self.rng.u64(0..500)).min(self.late),
+            };
+            self.call = Some((due, due.max(self.now) + late));
+        }
+        self.call.map(|(_, at)| at)
+    }
+
+    /// Takes what the host gives, unless the port is full.
+    fn fetch(&mut self) {
+        if self.full_until.is_some_and(|until| self.now < until) {
+            return;
+        }
+        self.full_until = None;
+        let mut outputs = Vec::new();
+        while let Some(output) = self.host.poll_output() {
+            match &output {
+                Output::Transmit(frame) => {
+                    self.say("host", || described(frame));
+                    self.up.send(self.now, frame.as_bytes());
+                }
+                Output::Event(Event::Status { .. }) => {}
+                Output::Event(event) => {
+                    self.say("event", || format!("{event:?}"));
+                    self.events.push((self.now, event.clone()));
+                }
+            }
+            outputs.push(output);
+        }
+        self.rules.outputs(self.now, &outputs);
+    }
+
+    pub(crate) fn say(&self, who: &str, what: impl FnOnce() -> String) {
+        if self.trace {
+            eprintln!("{:>10.3} ms {who:<7} {}", self.elapsed().as_secs_f64() * 1e3, what());
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What the host may do to the wheels, told from outside: by what was asked and answered, and by
+//! the events it gave. It knows nothing of how the session keeps its promises.
+
+use std::time::Instant;
+
+use sinew_robot::vacuum::{Command, DockEvent, Event, Link};
+use sinew_wire::gd32::{Body, Flag, Profile, Status, WheelSpeeds};
+
+use crate::wire::{Wire, framed};
+
+/// A velocity that was accepted.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    pub(crate) frame: Wire,
+    pub(crate) given: Instant,
+}
+
+/// What is allowed now.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Model {
+    pub(crate) connected: bool,
+    /// An Enable was accepted, and nothing stopped the wheels since.
+    pub(crate) enabled: bool,
+    /// Everything was switched off, and nothing was asked for since.
+    pub(crate) off: bool,
+    /// The client's velocity.
+    pub(crate) wanted: Option<Wanted>,
+    /// Since when the robot is on its way to the dock.
+    pub(crate) docking: Option<Instant>,
+    /// The latest status packet shows a bumper or a cliff.
+    pub(crate) hazard: bool,
+    /// A raw frame was sent: its sender looks after waits himself.
+    pub(crate) raw_at: Option<Instant>,
+}
+
+impl Model {
+    pub(crate) fn connected(&mut self) {
+        *self = Model { connected: true, off: true, ..Model::default() };
+    }
+
+    pub(crate) fn disconnected(&mut self) {
+        // What ended with the port is told by an event.
+        *self = Model { off: true, docking: self.docking, ..Model::default() };
+    }
+
+    /// The wheels are stopped until an Enable.
+    pub(crate) fn stopped(&mut self) {
+        self.enabled = false;
+        self.wanted = None;
+    }
+
+    /// A command was carried out or refused.
+    pub(crate) fn executed(&mut self, now: Instant, command: &Command, accepted: bool) {
+        match command {
+            Command::DriveReset => {
+                self.stopped();
+                self.off = true;
+            }
+            Command::DriveDisable => self.stopped(),
+            _ if !accepted => {}
+            Command::DriveEnable { .. } => {
+                (self.enabled, self.off, self.wanted) = (true, false, None);
+            }
+            Command::Dock => {
+                self.must_be_enabled(command);
+                assert!(self.docking.is_none(), "a second return to the dock was accepted");
+                (self.docking, self.wanted, self.off) = (Some(now), None, false);
+            }
+            Command::Boot => self.stopped(),
+            Command::McuSleep | Command::MainBoard { on: false } | Command::MainBoardRestart => {
+                self.wanted = None;
+            }
+            Command::Vacuum { .. }
+            | Command::MainBrush { .. }
+            | Command::SideBrush { .. }
+            | Command::LidarOn { .. }
+            | Command::LidarOff => self.off = false,
+            Command::Raw { command: code, payload } => {
+                (self.off, self.raw_at) = (false, Some(now));
+                let frame = Wire::new(*code, payload);
+                if frame.is_velocity() && frame.is_zero() {
+                    self.wanted = None;
+                } else if frame.is_velocity() {
+                    self.must_be_enabled(command);
+                    self.wanted = Some(Wanted { frame, given: now });
+                }
+            }
+            _ => {}
+        }
+        if let (true, Some(frame)) = (accepted, velocity(command)) {
+            self.must_be_enabled(command);
+            self.wanted = Some(Wanted { frame, given: now });
+        }
+    }
+
+    pub(crate) fn event(&mut self, event: &Event) {
+        match event {
+            Event::Link { link, .. } if *link != Link::Ready => {
+                self.stopped();
+                self.off = true;
+                self.hazard = false;
+            }
+            Event::Dock { dock: DockEvent::GaveUp { reason } } => {
+                assert!(!reason.is_empty(), "a return to the dock ended without a reason");
+                self.dock_over();
+            }
+            Event::Dock { dock: DockEvent::Arrived } => self.dock_over(),
+            Event::Status { status, .. } => self.hazard = hazard(status),
+            _ => {}
+        }
+    }
+
+    fn dock_over(&mut self) {
+        assert!(self.docking.take().is_some(), "a return to the dock ended that did not run");
+    }
+
+    fn must_be_enabled(&self, command: &Command) {
+        assert!(self.enabled, "accepted while the wheels are stopped: {command:?}");
+    }
+}
+
+/// The frame that a client's velocity is.
+fn velocity(command: &Command) -> Option<Wire> {
+    match *command {
+        Command::Velocity { linear, angular } => {
+            Some(framed(Body::Velocity(Profile::DOCUMENT.velocity(linear, angular).unwrap())))
+        }
+        Command::Tank { left, right } => {
+            Some(framed(Body::WheelSpeeds(WheelSpeeds::from_metres(left, right).unwrap())))
+        }
+        _ => None,
+    }
+}
+
+pub(crate) fn hazard(status: &Status) -> bool {
+    let flags = [
+        Flag::BumperLeft,
+        Flag::BumperRight,
+        Flag::CliffLeftSide,
+        Flag::CliffLeftFront,
+        Flag::CliffRightFront,
+        Flag::CliffRightSide,
+    ];
+    flags.into_iter().any(|flag| status.is(flag))
+}

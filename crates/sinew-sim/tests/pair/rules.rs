@@ -1,0 +1,297 @@
+//! The safety rules, asserted on what the host hands to the port and on what the robot does.
+
+use std::time::{Duration, Instant};
+
+use sinew_robot::vacuum::{Command, Event, Output, Settings};
+use sinew_sim::vacuum::{Controller, MODE_SWITCH, Received, WATCHDOG};
+
+use crate::{
+    harness::{Setup, ms},
+    model::{Model, hazard},
+    wire::Wire,
+};
+
+const BEAT: Duration = ms(20);
+/// Wheels at full speed stand still after this.
+const RUN_OUT: Duration = ms(300);
+/// How long lost frames may delay a stop beyond what a clean link needs.
+const LOSSES: Duration = ms(1000);
+const HANDSHAKE: Duration = ms(2000);
+const HANDSHAKE_GAP: Duration = ms(100);
+/// For sums of decimal fractions.
+const TINY: f64 = 1e-9;
+
+/// What happened, so that a run in which nothing did is no proof.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tally {
+    pub(crate) accepted: u32,
+    pub(crate) refused: u32,
+    pub(crate) moving_frames: u32,
+    pub(crate) rolled: u32,
+    pub(crate) stops: u32,
+    pub(crate) boots: u32,
+    pub(crate) lost: u32,
+    pub(crate) expired: u32,
+    pub(crate) reflexes: u32,
+    pub(crate) docks: u32,
+    pub(crate) hazards: u32,
+}
+
+/// What was seen so far, and what may come next.
+pub(crate) struct Rules {
+    model: Model,
+    settings: Settings,
+    /// How late the caller may be, with a full port.
+    slack: Duration,
+    /// Whether a mode switch on the wire can be compared with what follows it.
+    prompt: bool,
+    /// How long after the host's last velocity the robot may still have it for a target.
+    reach: Duration,
+    last_beat: Instant,
+    /// The last 0x66 or 0x67 handed to the port since it was opened.
+    velocity: Option<Wire>,
+    moving_sent: Option<Instant>,
+    mode_sent: Option<Instant>,
+    /// First and latest 0x6B of a handshake without a gap.
+    pulses: Option<(Instant, Instant)>,
+    stop_first: bool,
+    robot_fed: Option<Instant>,
+    /// Until when a robot that was driving ignores a stop, for a mode switch came before it.
+    deaf_until: Option<Instant>,
+    pub(crate) tally: Tally,
+}
+
+impl Rules {
+    pub(crate) fn new(setup: &Setup, now: Instant) -> Self {
+        let up = &setup.up;
+        let lossy = up.drop > 0.0 || up.corrupt > 0.0 || up.duplicate > 0.0;
+        let reach = up.delay + up.jitter + WATCHDOG + ms(1);
+        Rules {
+            model: Model::default(),
+            settings: setup.settings.clone(),
+            slack: setup.late + setup.blocked,
+            prompt: setup.blocked.is_zero(),
+            reach: if lossy { reach + LOSSES } else { reach },
+            last_beat: now,
+            velocity: None,
+            moving_sent: None,
+            mode_sent: None,
+            pulses: None,
+            stop_first: false,
+            robot_fed: None,
+            deaf_until: None,
+            tally: Tally::default(),
+        }
+    }
+
+    pub(crate) fn connected(&mut self, now: Instant) {
+        self.disconnected();
+        self.model.connected();
+        self.last_beat = now;
+    }
+
+    pub(crate) fn disconnected(&mut self) {
+        self.model.disconnected();
+        (self.velocity, self.mode_sent, self.pulses) = (None, None, None);
+        self.stop_first = false;
+    }
+
+    pub(crate) fn executed(&mut self, now: Instant, command: &Command, accepted: bool) {
+        self.model.executed(now, command, accepted);
+        if matches!(command, Command::DriveReset | Command::DriveDisable) {
+            assert!(accepted, "a stop was refused");
+            self.stopped();
+        }
+        if command.is_motion() {
+            let count = if accepted { &mut self.tally.accepted } else { &mut self.tally.refused };
+            *count += 1;
+        }
+    }
+
+    pub(crate) fn released(&mut self) {
+        self.model.stopped();
+        self.stopped();
+    }
+
+    fn stopped(&mut self) {
+        self.stop_first = self.model.connected;
+        self.tally.stops += 1;
+    }
+
+    /// The host gave all it had.
+    pub(crate) fn outputs(&mut self, now: Instant, outputs: &[Output]) {
+        let mut hazards = Vec::new();
+        let mut last_velocity = None;
+        for output in outputs {
+            if let Output::Event(Event::Status { status, .. }) = output {
+                hazards.push(hazard(status));
+            }
+        }
+        // Frames come before the events of the same call.
+        let blind = self.model.hazard && hazards.iter().all(|hazard| *hazard);
+        for output in outputs {
+            match output {
+                Output::Transmit(frame) => {
+                    let frame = Wire::parse(frame.as_bytes());
+                    assert!(!(blind && frame.is_forward()), "forwards at a bumper or cliff");
+                    self.frame(now, &frame);
+                    if frame.is_velocity() {
+                        last_velocity = Some(frame);
+                    }
+                }
+                Output::Event(event) => self.event(event),
+            }
+        }
+        if self.model.hazard {
+            let forward = last_velocity.is_some_and(|frame| frame.is_forward());
+            assert!(!forward, "forwards, though the latest status shows a bumper or cliff");
+        }
+        if !outputs.is_empty() {
+            self.check_velocity(now, false);
+        }
+    }
+
+    fn frame(&mut self, now: Instant, frame: &Wire) {
+        assert!(self.model.connected, "a frame for a closed port: {frame:?}");
+        if std::mem::take(&mut self.stop_first) {
+            let zero = frame.command == 0x66 && frame.is_zero();
+            assert!(zero, "the first frame after a stop is {frame:?}");
+        }
+        if frame.is_beat() {
+            let gap = now - self.last_beat;
+            assert!(gap <= BEAT + self.slack, "{gap:?} between two beats");
+            self.last_beat = now;
+        }
+        if frame.is_velocity() {
+            self.velocity_frame(now, frame);
+        }
+        if self.model.off {
+            assert!(!frame.switches_on(), "{frame:?} after everything was switched off");
+        }
+        let settling = self.mode_sent.is_some_and(|at| now < at + MODE_SWITCH);
+        let raw = self.model.raw_at.is_some_and(|at| now < at + MODE_SWITCH + ms(1));
+        if settling && self.prompt && !raw {
+            assert!(!frame.actuates(), "{frame:?} less than 100 ms after a mode switch");
+        }
+        match (frame.command, frame.payload.as_slice()) {
+            (0x65, _) => self.mode_sent = Some(now),
+            (0x6B, [0x64]) => {
+                let first = self.pulses.filter(|(_, last)| now - *last <= HANDSHAKE_GAP);
+                self.pulses = Some((first.map_or(now, |(first, _)| first), now));
+            }
+            _ => {}
+        }
+    }
+
+    fn velocity_frame(&mut self, now: Instant, frame: &Wire) {
+        let (linear, angular, wheels) = frame.speeds().unwrap();
+        assert!(linear.abs() <= 0.3 + TINY && angular.abs() <= 1.0 + TINY, "too fast: {frame:?}");
+        for wheel in wheels.into_iter().flatten() {
+            assert!(wheel.abs() <= 0.3 + TINY, "too fast: {frame:?}");
+        }
+        self.velocity = Some(frame.clone());
+        if frame.is_zero() {
+            return;
+        }
+        self.tally.moving_frames += 1;
+        self.moving_sent = Some(now);
+        assert!(self.model.enabled, "{frame:?} while the wheels are stopped");
+        let shaken = self.pulses.is_some_and(|(first, last)| last - first >= HANDSHAKE);
+        assert!(shaken, "{frame:?} before the handshake was over: {:?}", self.pulses);
+        match (&self.model.wanted, self.model.docking) {
+            (Some(wanted), _) => {
+                let asked = same(&wanted.frame, frame);
+                assert!(asked, "{frame:?} was not asked for, {:?} was", wanted.frame);
+                let age = now - wanted.given;
+                let most = self.settings.deadman + self.slack;
+                assert!(age <= most, "{frame:?}, {age:?} after it was asked for");
+            }
+            (None, Some(_)) => {}
+            (None, None) => panic!("{frame:?} was not asked for"),
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        self.model.event(event);
+        let tally = &mut self.tally;
+        match event {
+            Event::Link { link: sinew_robot::vacuum::Link::Lost, .. } => tally.lost += 1,
+            Event::Link { link: sinew_robot::vacuum::Link::Booting { .. }, .. } => {
+                self.pulses = None;
+            }
+            Event::BootDone => tally.boots += 1,
+            Event::DeadmanExpired => tally.expired += 1,
+            Event::Reflex { .. } => tally.reflexes += 1,
+            Event::Dock { dock: sinew_robot::vacuum::DockEvent::Arrived } => tally.docks += 1,
+            Event::Status { status, .. } => tally.hazards += u32::from(hazard(status)),
+            _ => {}
+        }
+    }
+
+    /// The robot heard frames; `targets` were its wheels' before.
+    pub(crate) fn heard(&mut self, frames: &[Received], targets: (f32, f32)) {
+        let mut driven = targets != (0.0, 0.0);
+        for received in frames {
+            let frame = Wire::parse(received.bytes());
+            if frame.is_beat() {
+                self.robot_fed = Some(received.at);
+            }
+            driven |= frame.moves();
+            if frame.command == 0x65 && driven {
+                self.deaf_until = Some(received.at + MODE_SWITCH);
+            }
+        }
+    }
+
+    /// What must hold at any time.
+    pub(crate) fn check(&mut self, now: Instant, robot: &Controller, full: bool) {
+        if self.model.connected {
+            let gap = now - self.last_beat;
+            assert!(gap <= BEAT + self.slack, "no beat for {gap:?}");
+        }
+        self.check_velocity(now, full);
+        if let Some(since) = self.model.docking {
+            let time = now - since;
+            let most = self.settings.dock_timeout + self.slack;
+            assert!(time <= most, "on the way to the dock for {time:?}");
+        }
+        if robot.is_moving() {
+            self.tally.rolled += 1;
+            let silent = self.robot_fed.map(|fed| now - fed);
+            let fed = silent.is_some_and(|silent| silent <= WATCHDOG + RUN_OUT);
+            assert!(fed, "the wheels turn after a silence of {silent:?}");
+        }
+        if robot.wheel_targets() != (0.0, 0.0) {
+            let until = [self.moving_sent, self.deaf_until].into_iter().flatten().max();
+            let late = until.map(|until| now.saturating_duration_since(until));
+            let driven = late.is_some_and(|late| late <= self.reach);
+            assert!(driven, "the robot drives {late:?} after the host's last velocity");
+        }
+    }
+
+    /// The last velocity on the wire is zero unless somebody wants another, and wanted it of late.
+    fn check_velocity(&self, now: Instant, full: bool) {
+        let moving = self.velocity.as_ref().is_some_and(Wire::moves);
+        if !moving || self.model.docking.is_some() {
+            return;
+        }
+        match &self.model.wanted {
+            Some(wanted) => {
+                let age = now - wanted.given;
+                let most = self.settings.deadman + BEAT + self.slack;
+                assert!(age <= most, "no zero {age:?} after the last velocity command");
+            }
+            None => assert!(full, "{:?} was left on the wire by a stop", self.velocity),
+        }
+    }
+}
+
+/// Whether a frame is what was asked for. Wheel speeds may be rounded either way.
+fn same(wanted: &Wire, frame: &Wire) -> bool {
+    match (wanted.speeds(), frame.speeds()) {
+        (Some((_, _, Some(wanted))), Some((_, _, Some(frame)))) => {
+            wanted.iter().zip(frame).all(|(wanted, frame)| (wanted - frame).abs() < 0.001 + TINY)
+        }
+        _ => wanted == frame,
+    }
+}

@@ -1,0 +1,155 @@
+//! Talks to a running daemon over its JSON-lines port.
+
+use std::{
+    io::{BufRead, BufReader, ErrorKind, Write},
+    net::{TcpStream, ToSocketAddrs},
+    time::Duration,
+};
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+
+use crate::cmd::Failed;
+
+/// How long a daemon may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How to reach the daemon.
+#[derive(clap::Args, Clone)]
+pub(crate) struct Daemon {
+    /// The daemon's JSON-lines address.
+    #[arg(long, global = true, value_name = "ADDR", default_value = "127.0.0.1:5556")]
+    server: String,
+    /// Token for a daemon that asks for one.
+    #[arg(long, global = true, value_name = "TOKEN", env = "SINEW_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+    /// Which robot, where there are several.
+    #[arg(long, global = true, value_name = "NAME")]
+    robot: Option<String>,
+    /// Run a daemon for this robot in this process instead (`serial:PATH`, `sim:`).
+    #[arg(long, global = true, value_name = "ADDRESS")]
+    link: Option<sinew_io::Address>,
+}
+
+/// A connection to the daemon.
+pub(crate) struct Client {
+    reader: BufReader<TcpStream>,
+    /// A line whose end has not come yet.
+    partial: Vec<u8>,
+    writer: TcpStream,
+    robot: Option<String>,
+    requests: u64,
+    /// The daemon itself, when it runs in this process.
+    _daemon: Option<crate::daemon::Running>,
+}
+
+impl Daemon {
+    /// The robot that was asked for.
+    pub(crate) fn robot(&self) -> Option<&str> {
+        self.robot.as_deref()
+    }
+
+    pub(crate) fn connect(&self) -> anyhow::Result<Client> {
+        let daemon = self.link.clone().map(crate::daemon::Running::start).transpose()?;
+        let address = match &daemon {
+            Some(daemon) => daemon.lines().to_string(),
+            None => self.server.clone(),
+        };
+        let stream = connect(&address)?;
+        stream.set_nodelay(true)?;
+        let mut client = Client {
+            reader: BufReader::new(stream.try_clone()?),
+            partial: Vec::new(),
+            writer: stream,
+            robot: self.robot.clone(),
+            requests: 0,
+            _daemon: daemon,
+        };
+        if let Some(token) = &self.token {
+            client.request(json!({ "type": "Auth", "token": token }))?;
+        }
+        if self.link.is_some() {
+            client.wait_until_ready()?;
+        }
+        Ok(client)
+    }
+}
+
+fn connect(address: &str) -> anyhow::Result<TcpStream> {
+    let addresses = address.to_socket_addrs().with_context(|| format!("{address}: no address"))?;
+    let mut last = None;
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, Duration::from_secs(3)) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = Some(error),
+        }
+    }
+    let error = last.map_or("no address".into(), |error| error.to_string());
+    bail!("no daemon at {address} ({error}): start one with `sinew serve`, or use --link sim:")
+}
+
+impl Client {
+    /// Sends a command and waits for its answer's data. Telemetry that comes between is dropped.
+    pub(crate) fn request(&mut self, command: Value) -> anyhow::Result<Value> {
+        let req = self.send(command)?;
+        self.writer.set_read_timeout(Some(PATIENCE))?;
+        loop {
+            let Some(message) = self.next()? else {
+                bail!("the daemon did not answer within {} s", PATIENCE.as_secs());
+            };
+            if message["req"] != req {
+                continue;
+            }
+            if message["ok"] == true {
+                return Ok(message["data"].clone());
+            }
+            let text = |name: &str| message["error"][name].as_str().unwrap_or("?").to_owned();
+            return Err(Failed { code: text("code"), message: text("message") }.into());
+        }
+    }
+
+    fn send(&mut self, mut command: Value) -> anyhow::Result<u64> {
+        self.requests += 1;
+        command["req"] = self.requests.into();
+        let about_robot = !matches!(command["type"].as_str(), Some("Auth" | "Robots"));
+        if let (Some(robot), true) = (&self.robot, about_robot) {
+            command["robot"] = robot.as_str().into();
+        }
+        writeln!(self.writer, "{command}")?;
+        Ok(self.requests)
+    }
+
+    /// The next message, or none when none came within the time-out.
+    pub(crate) fn next(&mut self) -> anyhow::Result<Option<Value>> {
+        match self.reader.read_until(b'\n', &mut self.partial) {
+            Ok(0) => bail!("the daemon closed the connection"),
+            Ok(_) => {
+                let message = serde_json::from_slice(&self.partial);
+                self.partial.clear();
+                Ok(Some(message.context("the daemon sent no JSON")?))
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(crate) fn set_patience(&self, patience: Duration) -> anyhow::Result<()> {
+        Ok(self.writer.set_read_timeout(Some(patience))?)
+    }
+
+    /// A robot that was only just connected has to boot first.
+    fn wait_until_ready(&mut self) -> anyhow::Result<()> {
+        let start = std::time::Instant::now();
+        while start.elapsed() < Duration::from_secs(15) {
+            let robots = self.request(json!({ "type": "Robots" }))?;
+            let link = &robots["robots"][0]["link"];
+            if link["state"] == "ready" || *link == "ready" {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        bail!("the robot did not boot within 15 s")
+    }
+}

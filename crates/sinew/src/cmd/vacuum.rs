@@ -1,0 +1,224 @@
+//! `sinew vacuum`: the verbs of a vacuum.
+
+use std::time::{Duration, Instant};
+
+use clap::{Subcommand, ValueEnum};
+use serde_json::{Map, Value, json};
+
+use super::control::component_control;
+use crate::{client::Daemon, interrupt, output};
+
+/// How often a velocity is sent anew; the robot stops 300 ms after the last one.
+const REFRESH: Duration = Duration::from_millis(100);
+
+/// Drive and use a vacuum.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+    #[command(flatten)]
+    daemon: Daemon,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum OnOff {
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Part {
+    Vacuum,
+    MainBrush,
+    SideBrush,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Sensor {
+    State,
+    Calibrate,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Board {
+    MainBoardOn,
+    MainBoardOff,
+    MainBoardRestart,
+    ChargerOn,
+    ChargerOff,
+    McuSleep,
+    McuWake,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Drive until the time is over or Ctrl-C, then stop.
+    Drive {
+        /// Forward, m/s.
+        #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+        linear: f32,
+        /// Counter-clockwise, rad/s.
+        #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+        angular: f32,
+        /// How long, as in 3s or 500ms.
+        #[arg(long = "for", value_parser = super::duration)]
+        duration: Duration,
+    },
+    /// Drive each wheel until the time is over or Ctrl-C, then stop.
+    Tank {
+        /// Left wheel, m/s.
+        #[arg(long, allow_negative_numbers = true)]
+        left: f32,
+        /// Right wheel, m/s.
+        #[arg(long, allow_negative_numbers = true)]
+        right: f32,
+        /// How long, as in 3s or 500ms.
+        #[arg(long = "for", value_parser = super::duration)]
+        duration: Duration,
+    },
+    /// Everything off at once.
+    Stop,
+    /// Suction or a brush, in percent.
+    Set {
+        part: Part,
+        #[arg(value_parser = clap::value_parser!(u8).range(0..=100))]
+        percent: u8,
+    },
+    /// Button LED: 0 to 18.
+    Led { state: u8 },
+    /// Laser scanner.
+    Lidar {
+        state: OnOff,
+        /// Motor, in percent.
+        #[arg(long, value_parser = clap::value_parser!(u8).range(0..=100))]
+        pwm: Option<u8>,
+    },
+    /// Drive back to the dock.
+    Dock,
+    /// Run the boot sequence again.
+    Boot,
+    /// Inertial sensor: ask for its state, or calibrate it (needs --confirm).
+    Imu {
+        what: Sensor,
+        #[arg(long)]
+        confirm: bool,
+    },
+    /// Compass: ask for its state, or calibrate it (needs --confirm).
+    Compass {
+        what: Sensor,
+        #[arg(long)]
+        confirm: bool,
+    },
+    /// Power of main board, charger and controller.
+    Power {
+        what: Board,
+        /// Needed for what can hurt.
+        #[arg(long)]
+        confirm: bool,
+    },
+    /// Send any frame (needs --confirm).
+    Raw {
+        /// The command byte.
+        command: String,
+        /// The payload as hex.
+        #[arg(default_value = "")]
+        payload: String,
+        #[arg(long)]
+        confirm: bool,
+    },
+}
+
+pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
+    let command = match &args.verb {
+        Verb::Drive { linear, angular, duration } => {
+            let config = json!({ "linear": { "F32": linear }, "angular": { "F32": angular } });
+            return drive(args, config, *duration, json);
+        }
+        Verb::Tank { left, right, duration } => {
+            let config = json!({ "left": { "F32": left }, "right": { "F32": right } });
+            return drive(args, config, *duration, json);
+        }
+        Verb::Stop => json!({ "type": "Stop" }),
+        Verb::Set { part, percent } => {
+            let id = match part {
+                Part::Vacuum => "vacuum",
+                Part::MainBrush => "main_brush",
+                Part::SideBrush => "side_brush",
+            };
+            control(id, "Configure", &[("speed", json!({ "U8": percent }))], false)
+        }
+        Verb::Led { state } => {
+            control("led", "Configure", &[("state", json!({ "U8": state }))], false)
+        }
+        Verb::Lidar { state: OnOff::Off, .. } => control("lidar", "Disable", &[], false),
+        Verb::Lidar { state: OnOff::On, pwm } => {
+            let config: Vec<_> = pwm.iter().map(|pwm| ("pwm", json!({ "U8": pwm }))).collect();
+            control("lidar", "Enable", &config, false)
+        }
+        Verb::Dock => json!({ "type": "Dock" }),
+        Verb::Boot => json!({ "type": "Boot" }),
+        Verb::Imu { what, confirm } => control("imu", sensor_verb(*what), &[], *confirm),
+        Verb::Compass { what, confirm } => control("compass", sensor_verb(*what), &[], *confirm),
+        Verb::Power { what, confirm } => {
+            let (id, verb) = match what {
+                Board::MainBoardOn => ("main_board", "Enable"),
+                Board::MainBoardOff => ("main_board", "Disable"),
+                Board::MainBoardRestart => ("main_board", "Reset"),
+                Board::ChargerOn => ("charger", "Enable"),
+                Board::ChargerOff => ("charger", "Disable"),
+                Board::McuSleep => ("mcu", "Disable"),
+                Board::McuWake => ("mcu", "Enable"),
+            };
+            control(id, verb, &[], *confirm)
+        }
+        Verb::Raw { command, payload, confirm } => json!({
+            "type": "Raw",
+            "command": super::encode::number::<u8>(command).map_err(super::Usage)?,
+            "payload": payload,
+            "confirm": confirm,
+        }),
+    };
+    args.daemon.connect()?.request(command)?;
+    output::done(json)
+}
+
+fn control(id: &str, verb: &str, config: &[(&str, Value)], confirm: bool) -> Value {
+    let config: Map<_, _> =
+        config.iter().map(|(name, value)| ((*name).into(), value.clone())).collect();
+    component_control(id, verb, config, confirm)
+}
+
+fn sensor_verb(what: Sensor) -> &'static str {
+    match what {
+        Sensor::State => "Enable",
+        Sensor::Calibrate => "Reset",
+    }
+}
+
+/// Enables the drive, refreshes the velocity until the time is over or Ctrl-C, and stops.
+fn drive(args: &Args, config: Value, duration: Duration, json: bool) -> anyhow::Result<u8> {
+    let interrupted = interrupt::flag()?;
+    let mut client = args.daemon.connect()?;
+    let configure = |config: &Value| {
+        let config = config.as_object().cloned().unwrap_or_default();
+        component_control("drive", "Configure", config, false)
+    };
+    client.request(control("drive", "Enable", &[], false))?;
+    let start = Instant::now();
+    let driven = loop {
+        if let Err(error) = client.request(configure(&config)) {
+            break Err(error);
+        }
+        let left = duration.saturating_sub(start.elapsed());
+        if left.is_zero() || interrupted.is_set() {
+            break Ok(());
+        }
+        interrupted.wait(left.min(REFRESH));
+    };
+    // Also after a refusal: what was accepted before it may still be in force.
+    let halt = json!({ "linear": { "F32": 0.0 }, "angular": { "F32": 0.0 } });
+    let stopped = client.request(configure(&halt));
+    driven?;
+    stopped?;
+    output::done(json)
+}

@@ -1,0 +1,104 @@
+//! A daemon in this process: robots, and the server that offers them.
+
+use std::{net::SocketAddr, thread};
+
+use anyhow::Context;
+use sinew_io::{Address, tap::Tap, vacuum::Vacuum};
+use sinew_server::{Addresses, Server};
+use tokio::{runtime::Builder, sync::oneshot};
+
+use crate::config::{Config, Port, Robot};
+
+/// Robots that run, and a server that is ready to.
+pub(crate) struct Daemon {
+    pub(crate) server: Server,
+    vacuums: Vec<Vacuum>,
+}
+
+impl Daemon {
+    /// Opens the ports and starts the robots.
+    pub(crate) fn start(
+        config: &Config,
+        tap: impl Fn() -> anyhow::Result<Tap>,
+    ) -> anyhow::Result<Self> {
+        let tokens = match &config.server.token_file {
+            Some(path) => sinew_server::Tokens::load(path)
+                .with_context(|| format!("token file {}", path.display()))?,
+            None => sinew_server::Tokens::default(),
+        };
+        let mut server = Server::bind(sinew_server::Config {
+            tcp: config.server.tcp.0,
+            lines: config.server.lines.0,
+            http: config.server.http.0,
+            tokens,
+            legacy_open: config.server.legacy_open,
+            ..sinew_server::Config::default()
+        })
+        .context("cannot listen")?;
+        let mut vacuums = Vec::new();
+        for robot in &config.robot {
+            let vacuum = Vacuum::spawn(robot.address()?, robot.settings(), tap()?)
+                .with_context(|| format!("cannot start {}", robot.name))?;
+            server.add(&robot.name, vacuum.clone())?;
+            vacuums.push(vacuum);
+        }
+        Ok(Daemon { server, vacuums })
+    }
+
+    /// Whether every robot's thread got real-time priority.
+    pub(crate) fn has_real_time_priority(&self) -> bool {
+        self.vacuums.iter().all(Vacuum::has_real_time_priority)
+    }
+
+    /// Serves until `shutdown` is done, then stops the robots.
+    pub(crate) fn run(self, shutdown: impl Future<Output = ()>) -> anyhow::Result<()> {
+        let runtime = Builder::new_multi_thread().enable_all().build()?;
+        let result = runtime.block_on(self.server.run(shutdown));
+        for vacuum in &self.vacuums {
+            vacuum.shut_down();
+        }
+        Ok(result?)
+    }
+}
+
+/// A daemon on a thread of its own, for one robot and this process only.
+pub(crate) struct Running {
+    addresses: Addresses,
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<thread::JoinHandle<anyhow::Result<()>>>,
+}
+
+impl Running {
+    pub(crate) fn start(address: Address) -> anyhow::Result<Self> {
+        let mut config =
+            Config { robot: vec![Robot::new(address.to_string())], ..Config::default() };
+        config.server.tcp = Port(None);
+        config.server.http = Port(None);
+        config.server.lines = Port(Some(SocketAddr::from(([127, 0, 0, 1], 0))));
+        let daemon = Daemon::start(&config, || Ok(Tap::default()))?;
+        let addresses = daemon.server.addresses();
+        let (end, ended) = oneshot::channel();
+        let thread = thread::spawn(move || {
+            daemon.run(async {
+                let _ = ended.await;
+            })
+        });
+        Ok(Running { addresses, end: Some(end), thread: Some(thread) })
+    }
+
+    /// Its JSON-lines port.
+    pub(crate) fn lines(&self) -> String {
+        self.addresses.lines.map_or_else(String::new, |address| address.to_string())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(end) = self.end.take() {
+            let _ = end.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Ctrl-C and SIGTERM as something to look at.
+
+use std::{
+    sync::{Arc, Condvar, Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use signal_hook::{
+    consts::{SIGINT, SIGTERM},
+    iterator::Signals,
+};
+
+/// Whether somebody wants us to end.
+#[derive(Clone)]
+pub(crate) struct Interrupted(Arc<(Mutex<bool>, Condvar)>);
+
+/// Starts to listen for SIGINT and SIGTERM.
+pub(crate) fn flag() -> std::io::Result<Interrupted> {
+    let flag = Interrupted(Arc::new((Mutex::new(false), Condvar::new())));
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let raised = flag.clone();
+    thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            let (set, changed) = &*raised.0;
+            *set.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            changed.notify_all();
+        }
+    });
+    Ok(flag)
+}
+
+impl Interrupted {
+    pub(crate) fn is_set(&self) -> bool {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until it is set, or for so long.
+    pub(crate) fn wait(&self, patience: Duration) {
+        let (set, changed) = &*self.0;
+        let set = set.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = changed.wait_timeout_while(set, patience, |set| !*set);
+    }
+
+    /// Waits until it is set.
+    pub(crate) fn wait_for_it(&self) {
+        while !self.is_set() {
+            self.wait(Duration::from_secs(3600));
+        }
+    }
+}
