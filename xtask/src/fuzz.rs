@@ -168,7 +168,7 @@ impl Report {
             return false;
         }
         let at_work = line.starts_with('#') && !line.contains("pulse");
-        let chatter = ["INFO: ", "stat::", "Done ", "\tNEW_FUNC"];
+        let chatter = ["INFO: ", "WARNING: Failed to find", "stat::", "Done ", "\tNEW_FUNC"];
         !at_work && !self.in_dictionary && !chatter.iter().any(|word| line.starts_with(word))
     }
 }
@@ -177,5 +177,48 @@ impl std::fmt::Display for Report {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Report { executions, per_second, coverage, .. } = self;
         write!(f, "{executions} executions, {per_second}/s, {coverage} edges reached")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DEFAULT_SECONDS, Failure, Report, parse};
+
+    fn words(line: &str) -> Vec<String> {
+        line.split_whitespace().map(String::from).collect()
+    }
+
+    #[test]
+    fn target_seconds_and_driver_come_in_any_order() {
+        for line in ["slam 5 --mutate", "--mutate 5 slam"] {
+            let request = parse(&words(line)).expect("a good request");
+            assert_eq!(request.targets, ["slam"]);
+            assert_eq!((request.seconds, request.mutate), (5, true));
+        }
+        let all = parse(&[]).expect("no arguments are good");
+        assert!(all.targets.len() > 1);
+        assert_eq!((all.seconds, all.mutate), (DEFAULT_SECONDS, false));
+        assert!(matches!(parse(&words("no-such-target")), Err(Failure::Usage(_))));
+    }
+
+    #[test]
+    fn only_news_is_passed_on_and_the_numbers_are_kept() {
+        let mut report = Report::default();
+        let lines = [
+            ("INFO: Seed: 1", false),
+            ("#2\tNEW    cov: 12 ft: 13 corp: 1/1b", false),
+            ("#65536\tpulse  cov: 407 ft: 1150 corp: 274/51Kb", true),
+            ("thread 'main' panicked at src/slam.rs:1:1:", true),
+            ("###### Recommended dictionary. ######", false),
+            ("\"\\001\\011\" # Uses: 854", false),
+            ("###### End of recommended dictionary. ######", false),
+            ("SUMMARY: libFuzzer: deadly signal", true),
+            ("stat::number_of_executed_units: 70000", false),
+            ("stat::average_exec_per_sec:     3500", false),
+        ];
+        for (line, shown) in lines {
+            assert_eq!(report.hear(line), shown, "{line}");
+        }
+        assert_eq!(report.to_string(), "70000 executions, 3500/s, 407 edges reached");
     }
 }

@@ -5,6 +5,7 @@ mod demo;
 mod fuzz;
 mod test;
 mod tools;
+mod tour;
 
 use std::{env, process::ExitCode};
 
@@ -16,7 +17,8 @@ usage: cargo xtask COMMAND
   test                                the gate: format, lints, tests, docs, no_std, fuzz, release
   bench [FILTER]                      how fast the codecs are, beside memcpy and numpy
   fuzz [TARGET] [SECONDS] [--mutate]  look for inputs that break the codecs; 60 s each by default
-  demo                                a guided tour of `sinew decode` and `sinew encode`";
+  demo [ARGUMENTS]                    a simulated vacuum behind the daemon, until Ctrl-C
+  tour                                a guided tour of `sinew decode` and `sinew encode`";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -47,6 +49,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "bench" => bench::run(rest),
         "fuzz" => fuzz::run(rest),
         "demo" => demo::run(rest),
+        "tour" => tour::run(rest),
         "help" => {
             println!("{USAGE}");
             Ok(())

@@ -36,6 +36,7 @@ pub struct Vacuum {
     shared: Arc<Shared>,
     requests: mpsc::Sender<Request>,
     events: broadcast::Sender<Arc<Event>>,
+    real_time: bool,
 }
 
 #[derive(Debug)]
@@ -47,7 +48,6 @@ struct Shared {
     stop: Mutex<Option<String>>,
     ending: AtomicBool,
     thread: Mutex<Option<thread::JoinHandle<()>>>,
-    real_time: AtomicBool,
 }
 
 enum Request {
@@ -67,7 +67,6 @@ impl Vacuum {
             stop: Mutex::new(None),
             ending: AtomicBool::new(false),
             thread: Mutex::new(None),
-            real_time: AtomicBool::new(false),
         });
         let (requests, inbox) = mpsc::channel();
         let (events, _) = broadcast::channel(EVENTS);
@@ -79,9 +78,14 @@ impl Vacuum {
             shared: Arc::clone(&shared),
             events: events.clone(),
         };
-        let thread = thread::Builder::new().name("vacuum".into()).spawn(move || pump.run())?;
+        let (priority, raised) = mpsc::channel();
+        let thread = thread::Builder::new().name("vacuum".into()).spawn(move || {
+            let _ = priority.send(raise_priority());
+            pump.run();
+        })?;
         *lock(&shared.thread) = Some(thread);
-        Ok(Vacuum { shared, requests, events })
+        let real_time = raised.recv().unwrap_or(false);
+        Ok(Vacuum { shared, requests, events, real_time })
     }
 
     /// Has a command carried out; answered once its frames are on their way.
@@ -127,8 +131,8 @@ impl Vacuum {
     }
 
     /// Whether the thread was given real-time priority, which takes a privilege.
-    pub fn has_real_time_priority(&self) -> bool {
-        self.shared.real_time.load(Ordering::Relaxed)
+    pub const fn has_real_time_priority(&self) -> bool {
+        self.real_time
     }
 
     /// Stops the robot, then the thread. Returns when both have happened.
@@ -157,7 +161,6 @@ struct Pump {
 
 impl Pump {
     fn run(mut self) {
-        self.shared.real_time.store(raise_priority(), Ordering::Relaxed);
         let mut buffer = [0; 4096];
         loop {
             let now = Instant::now();

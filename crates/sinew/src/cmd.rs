@@ -6,6 +6,8 @@ mod config;
 mod control;
 #[cfg(feature = "tools")]
 mod decode;
+#[cfg(feature = "vacuum")]
+mod demo;
 #[cfg(feature = "tools")]
 mod encode;
 #[cfg(feature = "vacuum")]
@@ -27,6 +29,8 @@ pub(crate) enum Command {
     Decode(decode::Args),
     #[cfg(feature = "tools")]
     Encode(encode::Args),
+    #[cfg(feature = "vacuum")]
+    Demo(demo::Args),
     #[cfg(feature = "vacuum")]
     Serve(serve::Args),
     #[cfg(feature = "vacuum")]
@@ -55,6 +59,8 @@ impl Command {
             Command::Decode(args) => decode::run(&args, json),
             #[cfg(feature = "tools")]
             Command::Encode(args) => encode::run(args, json),
+            #[cfg(feature = "vacuum")]
+            Command::Demo(args) => demo::run(&args, json),
             #[cfg(feature = "vacuum")]
             Command::Serve(args) => serve::run(&args, json),
             #[cfg(feature = "vacuum")]
@@ -125,4 +131,14 @@ fn duration(text: &str) -> Result<std::time::Duration, String> {
         .ok()
         .filter(|duration| *duration <= Duration::from_secs(86_400))
         .ok_or_else(wrong)
+}
+
+/// A number, decimal or 0x.
+fn number<T: TryFrom<u32>>(text: &str) -> Result<T, String> {
+    let parsed = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    let number = parsed.map_err(|_| format!("{text:?} is no number (decimal or 0x)"))?;
+    T::try_from(number).map_err(|_| format!("{text} is too large"))
 }

@@ -20,6 +20,7 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// Says that a command was carried out: nothing for people, an object for programs.
+#[cfg(feature = "vacuum")]
 pub(crate) fn done(json: bool) -> anyhow::Result<u8> {
     if json {
         let mut out = io::stdout().lock();

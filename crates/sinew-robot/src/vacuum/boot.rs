@@ -99,7 +99,9 @@ impl Session {
                     Some((most, wait)) if *tries < most => {
                         *tries += 1;
                         *retry_at = later(now, wait);
-                        self.send_step(step);
+                        if let Ok(frame) = step.frame() {
+                            self.send_again(frame);
+                        }
                     }
                     _ => self.boot_failed(now, step),
                 }
@@ -163,7 +165,7 @@ impl Session {
             self.state.led = *state;
         }
         if let Ok(frame) = step.frame() {
-            self.send_again(frame);
+            self.send_frame(frame);
         }
     }
 

@@ -14,7 +14,7 @@ use crate::{Code, Refusal};
 /// How long zero velocity is repeated after the wheels were stopped, and beyond that for as long as
 /// they are seen turning. The idle heartbeat would keep the watchdog from stopping a robot that
 /// missed the one frame.
-const REST: Duration = Duration::from_millis(200);
+pub(super) const REST: Duration = Duration::from_millis(200);
 
 /// Document 003 keeps drive and everything else in mode 2; nothing works in mode 0.
 pub(super) const NAVIGATION: u8 = 2;
@@ -72,7 +72,11 @@ impl Drive {
             Drive::Velocity { linear, angular } => {
                 within("linear", linear, settings.max_linear, "m/s")?;
                 within("angular", angular, settings.max_angular, "rad/s")?;
-                Body::Velocity(settings.profile.velocity(linear, angular).map_err(invalid)?)
+                let mut wire = settings.profile.velocity(linear, angular).map_err(invalid)?;
+                let scale = settings.profile.velocity_scale;
+                wire.linear = not_over(wire.linear, settings.max_linear * scale);
+                wire.angular = not_over(wire.angular, settings.max_angular * scale);
+                Body::Velocity(wire)
             }
             Drive::Tank { left, right } => {
                 within("left", left, settings.max_linear, "m/s")?;
@@ -87,7 +91,11 @@ impl Drive {
                     );
                     return Err(Refusal::new(Code::InvalidArgument, message));
                 }
-                Body::WheelSpeeds(WheelSpeeds::from_metres(left, right).map_err(invalid)?)
+                let mut wire = WheelSpeeds::from_metres(left, right).map_err(invalid)?;
+                wire.left = not_over(wire.left.into(), settings.max_linear * 1000.0) as i16;
+                wire.right = not_over(wire.right.into(), settings.max_linear * 1000.0) as i16;
+                turn_not_over(&mut wire, most * f64::from(settings.wheel_base) * 1000.0);
+                Body::WheelSpeeds(wire)
             }
         };
         Message::from(body).frame().map_err(invalid)
@@ -111,6 +119,22 @@ fn within(field: &str, value: f32, most: f32, unit: &str) -> Result<(), Refusal>
     }
     let message = format!("drive: {field}: wanted -{most} to {most} {unit}, got {value}");
     Err(Refusal::new(Code::InvalidArgument, message))
+}
+
+/// A speed in wire units that was allowed as a number but may have been rounded over its limit.
+fn not_over(wire: i32, most: f32) -> i32 {
+    let over = f64::from(wire.unsigned_abs()) > f64::from(most) * (1.0 + 1e-6);
+    if over { wire - wire.signum() } else { wire }
+}
+
+/// The same for the turn of wheels that were both rounded apart. Never adds to forward motion.
+fn turn_not_over(wheels: &mut WheelSpeeds, most: f64) {
+    let WheelSpeeds { left, right } = wheels;
+    if (f64::from(*left) - f64::from(*right)).abs() <= most * (1.0 + 1e-6) {
+        return;
+    }
+    let (slower, faster) = if *left < *right { (left, right) } else { (right, left) };
+    if *faster > 0 { *faster -= 1 } else { *slower += 1 }
 }
 
 /// The hazards that a status packet shows.

@@ -11,7 +11,7 @@ use super::{
     Command, Counters, Event, Link, Output, Settings, State,
     boot::Boot,
     dock::Docking,
-    motion::{Motion, actuates},
+    motion::{Motion, REST, actuates, moves},
     odometry::Odometry,
     outbox::{self, Outbox},
     outputs::Outputs,
@@ -97,7 +97,8 @@ impl Session {
         self.deframer = Deframer::new();
         self.odometry = Odometry::default();
         self.tank = false;
-        self.rest_until = None;
+        // A port that was closed for less than the watchdog's time finds the wheels still turning.
+        self.rest_until = Some(later(now, REST));
         self.beat_at = now;
         self.begin_boot(now);
         self.advance(now);
@@ -346,7 +347,10 @@ impl Session {
         let from = if late <= BEAT_TOLERANCE { self.beat_at } else { now };
         self.beat_at = later(from, BEAT);
         match self.beat_frame(now) {
-            Some(frame) => self.send_again(frame),
+            Some(frame) => {
+                self.outbox.forget_frames(moves);
+                self.send_again(frame);
+            }
             None if self.outbox.holds(outbox::is_beat) => {}
             None => self.send(Body::Heartbeat),
         }

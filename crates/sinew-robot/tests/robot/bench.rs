@@ -29,6 +29,8 @@ pub(crate) struct Bench {
     pub(crate) now: Instant,
     pub(crate) sent: Vec<Sent>,
     pub(crate) events: Vec<Event>,
+    /// The port takes nothing.
+    pub(crate) full: bool,
 }
 
 impl Bench {
@@ -42,6 +44,7 @@ impl Bench {
             now,
             sent: Vec::new(),
             events: Vec::new(),
+            full: false,
         }
     }
 
@@ -169,7 +172,10 @@ impl Bench {
         self.now - self.start
     }
 
-    fn drain(&mut self) {
+    pub(crate) fn drain(&mut self) {
+        if self.full {
+            return;
+        }
         while let Some(output) = self.session.poll_output() {
             match output {
                 Output::Transmit(frame) => {

@@ -199,3 +199,58 @@ fn while_lost_zero_velocity_goes_on_in_case_it_is_heard() {
     assert_eq!(bench.sent_as(0x66).len(), 5);
     assert!(bench.sent.iter().all(|sent| sent.payload == velocity(0, 0)));
 }
+
+#[test]
+fn a_port_that_was_full_gets_no_burst_and_no_stale_velocity() {
+    let mut bench = Bench::enabled();
+    bench.execute(Command::Vacuum { percent: 50 }).unwrap();
+    bench.velocity(0.2, 0.0).unwrap();
+    bench.full = true;
+    for _ in 0..5 {
+        bench.run(50 * MS);
+        bench.velocity(0.1, 0.1).unwrap();
+    }
+    bench.forget();
+    bench.full = false;
+    bench.drain();
+    assert_eq!(bench.sent_as(0x66).len(), 1, "the newest only");
+    assert_eq!(bench.sent_as(0x66)[0].payload, velocity(100, 100));
+    assert_eq!(bench.sent_as(0x68).len(), 1);
+    bench.full = true;
+    bench.run(350 * MS);
+    bench.forget();
+    bench.full = false;
+    bench.drain();
+    assert!(!bench.moved(), "it expired meanwhile");
+    assert_eq!(bench.sent[0].payload, velocity(0, 0));
+    assert!(bench.sent.len() < 6, "{:?}", bench.sent);
+}
+
+#[test]
+fn a_mode_that_a_full_port_held_back_still_settles_before_what_needs_it() {
+    let mut bench = Bench::ready();
+    bench.full = true;
+    bench.execute(Command::Vacuum { percent: 50 }).unwrap();
+    bench.run(333 * MS);
+    bench.full = false;
+    bench.drain();
+    bench.run(500 * MS);
+    let mode = bench.sent_as(0x65)[0].at;
+    let vacuum = bench.sent_as(0x68)[0].at;
+    assert!(vacuum - mode >= 100 * MS && vacuum - mode <= 120 * MS, "{:?}", vacuum - mode);
+}
+
+#[test]
+fn a_handshake_that_a_full_port_held_up_takes_two_whole_seconds() {
+    let mut bench = Bench::new(Settings::default());
+    bench.connect();
+    bench.run(1500 * MS);
+    bench.full = true;
+    bench.run(120 * MS);
+    bench.full = false;
+    bench.drain();
+    let resumed = bench.elapsed();
+    bench.run_until(Duration::from_secs(4), |bench| bench.session.state().link == Link::Ready);
+    let last = bench.sent_as(0x6B).last().unwrap().at;
+    assert!(last - resumed >= 2000 * MS, "{:?}", last - resumed);
+}

@@ -5,6 +5,7 @@
 mod bench;
 mod boot;
 mod component;
+mod docs;
 mod dock;
 mod drive;
 mod link;

@@ -38,16 +38,6 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<u8> {
     Ok(DONE)
 }
 
-/// A number, decimal or 0x.
-pub(super) fn number<T: TryFrom<u32>>(text: &str) -> Result<T, String> {
-    let parsed = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
-        Some(digits) => u32::from_str_radix(digits, 16),
-        None => text.parse(),
-    };
-    let number = parsed.map_err(|_| format!("{text:?} is no number (decimal or 0x)"))?;
-    T::try_from(number).map_err(|_| format!("{text} is too large"))
-}
-
 /// Bytes as an argument.
 #[derive(Debug, Clone)]
 struct Bytes(Vec<u8>);

@@ -143,6 +143,7 @@ fn one_robot(client: &mut Client, name: Option<&str>) -> anyhow::Result<Value> {
 
 /// A robot's state in aligned lines.
 fn describe(robot: &Value) -> Vec<String> {
+    let state = &robot["state"];
     let mut lines = vec![format!(
         "{}{}{PLAIN} ({})  {}",
         BOLD.render(),
@@ -162,20 +163,20 @@ fn describe(robot: &Value) -> Vec<String> {
     );
     row("holder", text(&robot["holder"]));
     row("stopped by", text(&robot["stopped_by"]));
-    if let Some(percent) = robot["battery_percent"].as_u64() {
-        row("battery", format!("{percent} %, {} V", number(&robot["battery_volts"], 1)));
+    if let Some(percent) = state["battery_percent"].as_u64() {
+        row("battery", format!("{percent} %, {} V", number(&state["battery_volts"], 1)));
     }
-    let velocity = &robot["velocity"];
+    let velocity = &state["velocity"];
     row(
         "velocity",
         format!(
             "{} m/s, {} rad/s, mode {}",
             number(&velocity["linear"], 2),
             number(&velocity["angular"], 2),
-            robot["mode"]
+            state["mode"]
         ),
     );
-    let pose = &robot["pose"];
+    let pose = &state["pose"];
     row(
         "pose",
         format!(
@@ -189,14 +190,14 @@ fn describe(robot: &Value) -> Vec<String> {
         "outputs",
         format!(
             "vacuum {} %, main brush {} %, side brush {} %, lidar {}, LED {}",
-            robot["vacuum"],
-            robot["main_brush"],
-            robot["side_brush"],
-            robot["lidar"].as_u64().map_or("off".into(), |pwm| format!("{pwm} %")),
-            robot["led"]
+            state["vacuum"],
+            state["main_brush"],
+            state["side_brush"],
+            state["lidar"].as_u64().map_or("off".into(), |pwm| format!("{pwm} %")),
+            state["led"]
         ),
     );
-    let counters = &robot["counters"];
+    let counters = &state["counters"];
     row(
         "line",
         format!(

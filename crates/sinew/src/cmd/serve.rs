@@ -92,9 +92,21 @@ impl Settings {
 }
 
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
-    let config = args.settings.effective()?;
-    let daemon = Daemon::start(&config, || args.tap())?;
-    ready(&config, &daemon, json)?;
+    serve(&args.settings.effective()?, || args.tap(), json, "")
+}
+
+/// Runs a daemon until SIGINT or SIGTERM; once it listens it says so, and `hints` to people.
+pub(super) fn serve(
+    config: &Config,
+    tap: impl Fn() -> anyhow::Result<Tap>,
+    json: bool,
+    hints: &str,
+) -> anyhow::Result<u8> {
+    let daemon = Daemon::start(config, tap)?;
+    ready(config, &daemon, json)?;
+    if !json && !hints.is_empty() {
+        anstream::println!("{hints}");
+    }
     daemon.run(async {
         let (Ok(mut interrupt), Ok(mut terminate)) =
             (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))

@@ -6,7 +6,7 @@ use clap::{Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 
 use super::control::component_control;
-use crate::{client::Daemon, interrupt, output};
+use crate::{DONE, client::Daemon, interrupt, output};
 
 /// How often a velocity is sent anew; the robot stops 300 ms after the last one.
 const REFRESH: Duration = Duration::from_millis(100);
@@ -155,7 +155,7 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
             let config: Vec<_> = pwm.iter().map(|pwm| ("pwm", json!({ "U8": pwm }))).collect();
             control("lidar", "Enable", &config, false)
         }
-        Verb::Dock => json!({ "type": "Dock" }),
+        Verb::Dock => return dock(args, json),
         Verb::Boot => json!({ "type": "Boot" }),
         Verb::Imu { what, confirm } => control("imu", sensor_verb(*what), &[], *confirm),
         Verb::Compass { what, confirm } => control("compass", sensor_verb(*what), &[], *confirm),
@@ -173,7 +173,7 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
         }
         Verb::Raw { command, payload, confirm } => json!({
             "type": "Raw",
-            "command": super::encode::number::<u8>(command).map_err(super::Usage)?,
+            "command": super::number::<u8>(command).map_err(super::Usage)?,
             "payload": payload,
             "confirm": confirm,
         }),
@@ -221,4 +221,40 @@ fn drive(args: &Args, config: Value, duration: Duration, json: bool) -> anyhow::
     driven?;
     stopped?;
     output::done(json)
+}
+
+/// Has the robot return to its dock and tells how it goes. The controls, and with them the
+/// return, end with the connection, so it is kept until the robot has arrived or given up.
+fn dock(args: &Args, json: bool) -> anyhow::Result<u8> {
+    let interrupted = interrupt::flag()?;
+    let mut client = args.daemon.connect()?;
+    client.request(json!({ "type": "Subscribe", "topics": ["events"] }))?;
+    client.request(control("drive", "Enable", &[], false))?;
+    client.request(json!({ "type": "Dock" }))?;
+    client.set_patience(Duration::from_millis(100))?;
+    while !interrupted.is_set() {
+        let Some(message) = client.next()? else { continue };
+        let event = &message["data"];
+        if event["event"] != "dock" {
+            continue;
+        }
+        if json {
+            println!("{event}");
+        }
+        match event["dock"].as_str() {
+            Some("arrived") => {
+                if !json {
+                    println!("on the dock, charging");
+                }
+                return Ok(DONE);
+            }
+            Some("gave_up") => {
+                anyhow::bail!("gave up: {}", event["reason"].as_str().unwrap_or("?"));
+            }
+            _ if !json => println!("{}", event["phase"].as_str().unwrap_or("?")),
+            _ => {}
+        }
+    }
+    client.request(json!({ "type": "Stop" }))?;
+    anyhow::bail!("interrupted: the robot was stopped")
 }

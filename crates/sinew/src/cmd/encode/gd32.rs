@@ -3,8 +3,8 @@ use sinew_wire::gd32::{
     Body, DockIr, FrameBuf, LIDAR_PREPARATION, LedMode, Message, Mode, Switch, WheelSpeeds,
 };
 
-use super::{Bytes, bytes, number};
-use crate::cmd::decode::ProfileArg;
+use super::{Bytes, bytes};
+use crate::cmd::{decode::ProfileArg, number};
 
 /// A serial frame to the vacuum's motor controller: any command by number, or a typed one.
 #[derive(clap::Args)]

@@ -6,7 +6,8 @@ use sinew_wire::teach::{
     Message, Name, Play, Save, Sequence, State, Status,
 };
 
-use super::{Bytes, bytes, number};
+use super::{Bytes, bytes};
+use crate::cmd::number;
 
 /// A teaching datagram: any command by number, or a typed one.
 #[derive(clap::Args)]
