@@ -500,11 +500,13 @@ impl<'a> State<'a> {
             flags: 0,
             rest: reader.rest(),
         };
-        if layout == Layout::Documented
-            && let Ok(flags) = reader.u32_be("flags")
-        {
-            state.flags = flags;
-            state.rest = reader.rest();
+        if layout == Layout::Documented {
+            // A payload that ends inside the flags gives those bytes of them that it has.
+            let (given, rest) = state.rest.split_at(state.rest.len().min(4));
+            let mut flags = [0; 4];
+            flags.iter_mut().zip(given).for_each(|(to, from)| *to = *from);
+            state.flags = u32::from_be_bytes(flags);
+            state.rest = rest;
         }
         Ok(state)
     }
