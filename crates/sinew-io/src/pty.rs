@@ -42,7 +42,8 @@ impl Pty {
         self.link.as_deref().unwrap_or(&self.path)
     }
 
-    pub(crate) fn master(&self) -> io::Result<OwnedFd> {
+    /// The robot's end, which never blocks.
+    pub fn master(&self) -> io::Result<OwnedFd> {
         self.master.try_clone()
     }
 }

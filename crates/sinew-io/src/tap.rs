@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufWriter, Write},
+    io::{self, Write},
     path::Path,
     time::Instant,
 };
@@ -23,7 +23,8 @@ pub enum Way {
 pub struct Tap {
     faults: Option<[Link; 2]>,
     trace: bool,
-    record: Option<BufWriter<File>>,
+    /// Not buffered: a record tells most when whoever made it did not live to finish it.
+    record: Option<File>,
     start: Option<Instant>,
 }
 
@@ -45,7 +46,7 @@ impl Tap {
     /// Writes every read and write to a file, in the format of the serial tap: a line
     /// `microseconds,TX|RX,AA BB …` each.
     pub fn with_record(mut self, path: &Path) -> io::Result<Self> {
-        let mut file = BufWriter::new(File::create(path)?);
+        let mut file = File::create(path)?;
         writeln!(file, "# timestamp_us,TX|RX,bytes; TX is host to controller")?;
         self.record = Some(file);
         Ok(self)
@@ -84,7 +85,8 @@ impl Tap {
             eprintln!("{:>12.6} {name} {}", micros as f64 / 1e6, hex.join(" "));
         }
         if let Some(file) = &mut self.record
-            && let Err(error) = writeln!(file, "{micros},{name},{}", hex.join(" "))
+            && let Err(error) =
+                file.write_all(format!("{micros},{name},{}\n", hex.join(" ")).as_bytes())
         {
             eprintln!("recording ends: {error}");
             self.record = None;

@@ -44,15 +44,30 @@ struct Shared {
     waker: Waker,
     state: Mutex<Arc<State>>,
     settings: Settings,
-    /// Who wants everything to stop; looked at before anything else.
-    stop: Mutex<Option<String>>,
+    stop: Mutex<Stop>,
     ending: AtomicBool,
     thread: Mutex<Option<thread::JoinHandle<()>>>,
 }
 
+/// Who wants everything to stop; looked at before anything else.
+#[derive(Debug, Default)]
+struct Stop {
+    by: Option<String>,
+    /// How many there were: what was asked before the last one is not carried out after it.
+    count: u64,
+}
+
 enum Request {
-    Execute { command: Command, by: String, answer: oneshot::Sender<Result<(), Refusal>> },
-    Release { by: String },
+    Execute {
+        command: Command,
+        by: String,
+        /// The stops before it.
+        stops: u64,
+        answer: oneshot::Sender<Result<(), Refusal>>,
+    },
+    Release {
+        by: String,
+    },
 }
 
 impl Vacuum {
@@ -64,7 +79,7 @@ impl Vacuum {
             waker: Waker::new()?,
             state: Mutex::new(Arc::new(session.state().clone())),
             settings,
-            stop: Mutex::new(None),
+            stop: Mutex::default(),
             ending: AtomicBool::new(false),
             thread: Mutex::new(None),
         });
@@ -91,7 +106,8 @@ impl Vacuum {
     /// Has a command carried out; answered once its frames are on their way.
     pub async fn execute(&self, command: Command, by: &str) -> Result<(), Refusal> {
         let (answer, answered) = oneshot::channel();
-        let request = Request::Execute { command, by: by.into(), answer };
+        let stops = lock(&self.shared.stop).count;
+        let request = Request::Execute { command, by: by.into(), stops, answer };
         let gone = || Refusal::new(Code::LinkLost, "the robot's thread has ended");
         self.requests.send(request).map_err(|_| gone())?;
         self.shared.waker.wake();
@@ -100,7 +116,10 @@ impl Vacuum {
 
     /// Stops everything, before anything that is waiting.
     pub fn stop(&self, by: &str) {
-        *lock(&self.shared.stop) = Some(by.into());
+        let mut stop = lock(&self.shared.stop);
+        stop.by = Some(by.into());
+        stop.count += 1;
+        drop(stop);
         self.shared.waker.wake();
     }
 
@@ -186,12 +205,20 @@ impl Pump {
 
     fn requests(&mut self, now: Instant) {
         loop {
-            let stopped_by = lock(&self.shared.stop).take();
+            let request = self.inbox.try_recv();
+            let (stopped_by, count) = {
+                let mut stop = lock(&self.shared.stop);
+                (stop.by.take(), stop.count)
+            };
             if let Some(by) = stopped_by {
                 self.stop(now, &by);
             }
-            match self.inbox.try_recv() {
-                Ok(Request::Execute { command, by, answer }) => {
+            match request {
+                Ok(Request::Execute { stops, answer, .. }) if stops < count => {
+                    let message = "a stop came first, so it was not sent";
+                    let _ = answer.send(Err(Refusal::new(Code::NotReady, message)));
+                }
+                Ok(Request::Execute { command, by, answer, .. }) => {
                     let result = self.session.execute(now, command, &by);
                     self.drain(now);
                     let _ = answer.send(result);

@@ -2,9 +2,9 @@
 //! and control them.
 //!
 //! [`Server::bind`] opens the ports, [`Server::add`] gives it robots, [`Server::run`] serves until
-//! it is told to end. One loop ([`connection`]) serves all clients that keep a connection, whether
+//! it is told to end. One loop (`connection`) serves all clients that keep a connection, whether
 //! they speak JSON lines, length-prefixed JSON or WebSocket; telemetry reaches them through shared
-//! rings ([`ring`]), so that no client can slow another one or the robot.
+//! rings (`ring`), so that no client can slow another one or the robot.
 
 mod config;
 mod connection;

@@ -1,12 +1,15 @@
 use std::{
+    collections::BTreeMap,
     fmt::Write,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
 use sinew_robot::Refusal;
 
 use crate::{hub::Hub, lock};
-use std::{collections::BTreeMap, sync::Mutex};
 
 /// Counts for `/metrics`.
 #[derive(Debug, Default)]
@@ -92,7 +95,7 @@ pub(crate) fn page(hub: &Hub) -> String {
             (label("transport", transport.name()), count as f64)
         })
         .collect();
-    family(&mut page, "clients", "Connected clients.", false, &clients);
+    family(&mut page, "clients", "Connected clients; http counts WebSockets too.", false, &clients);
     let subscribers = metrics.subscribers() as f64;
     family(&mut page, "subscribers", "Clients that get telemetry.", false, &plain(subscribers));
     let lost = metrics.lost.load(Relaxed) as f64;

@@ -168,7 +168,13 @@ mod tests {
         let mut all = Vec::new();
         for &byte in stream {
             buffer.extend_from_slice(&[byte]);
-            all.extend(std::iter::from_fn(|| assembly.next(&mut buffer)));
+            while let Some(incoming) = assembly.next(&mut buffer) {
+                let closed = matches!(incoming, Incoming::Close(_));
+                all.push(incoming);
+                if closed {
+                    return all;
+                }
+            }
         }
         all
     }

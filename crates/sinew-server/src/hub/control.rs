@@ -71,8 +71,8 @@ impl Member {
                 self.changed.notify_one();
             }
         }
-        // These two end what was asked before them, also when it is still waiting.
-        if ends_motion(&command) {
+        // It ends what was asked before it, also what is still waiting.
+        if is_urgent(&command) {
             control.stops += 1;
             control.stopped_by = Some(Arc::clone(&client.name));
         }
@@ -118,8 +118,10 @@ impl Member {
     }
 }
 
-fn ends_motion(command: &Command) -> bool {
-    matches!(command, Command::DriveReset | Command::DriveDisable)
+/// `drive` Reset, the emergency stop of clients that know no other. Disable is not: a client that
+/// switches one component after the other off means all of them.
+fn is_urgent(command: &Command) -> bool {
+    *command == Command::DriveReset
 }
 
 /// A command that was accepted and waits for its turn.
@@ -134,7 +136,7 @@ pub(crate) struct Job {
 impl Job {
     /// Whether it must not wait for those before it.
     pub(crate) fn is_urgent(&self) -> bool {
-        ends_motion(&self.command)
+        is_urgent(&self.command)
     }
 
     /// Has the robot do it, unless it was stopped or the controls were taken meanwhile.

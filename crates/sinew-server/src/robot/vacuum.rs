@@ -1,4 +1,7 @@
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use serde_json::Value;
 use sinew_io::vacuum::Vacuum;
@@ -9,7 +12,6 @@ use sinew_robot::{
         sensors::{self, Gd32Status},
     },
 };
-use std::sync::Arc;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use super::{

@@ -85,6 +85,8 @@ async fn stop_is_heard_while_commands_hang() {
     for state in 1..=5 {
         holder.send(led(state)).await;
     }
+    let hanging = Call::Execute(Command::Led { state: 1 }, holder.name.clone());
+    server.robot.called(hanging).await;
     holder.ok(json!({ "type": "Stop" })).await;
     other.ok(json!({ "type": "Stop" })).await;
     let calls = server.robot.calls();
@@ -104,19 +106,20 @@ async fn what_waited_when_stop_came_is_never_sent() {
     server.robot.hang(true);
     let (mut holder, mut other) = (server.lines().await, server.lines().await);
     holder.send(led(1)).await;
-    let mut enable = control("drive", "Enable");
-    enable["req"] = "enable".into();
-    holder.send(enable).await;
+    holder.send(control("drive", "Enable")).await;
     let hanging = Call::Execute(Command::Led { state: 1 }, holder.name.clone());
     server.robot.called(hanging).await;
     holder.ok(json!({ "type": "Robots" })).await;
     other.ok(json!({ "type": "Stop" })).await;
-    // `drive` Reset does not wait for the one that hangs, nor does what it ends come after it.
-    server.robot.hang(false);
-    holder.ok(control("drive", "Reset")).await;
-    assert_eq!(server.robot.calls().len(), 3);
+    // `drive` Reset does not wait for the one that hangs.
+    holder.send(control("drive", "Reset")).await;
     let reset = Call::Execute(Command::DriveReset, holder.name.clone());
-    assert_eq!(server.robot.calls()[2], reset);
+    server.robot.called(reset.clone()).await;
+    server.robot.hang(false);
+    holder.ok(led(2)).await;
+    let calls = server.robot.calls();
+    assert_eq!(calls.len(), 4, "{calls:?}");
+    assert_eq!(calls[2], reset);
 }
 
 #[tokio::test]
@@ -124,18 +127,69 @@ async fn waiting_commands_are_told_who_stopped_them() {
     let server = start();
     let (mut holder, mut other) = (server.lines().await, server.lines().await);
     other.ok(json!({ "type": "Auth", "name": "other" })).await;
-    server.robot.hang(true);
-    let post = tokio::spawn({
-        let address = server.http();
-        async move { post(address, &led(9), &[]).await }
-    });
-    let hanging = Call::Execute(Command::Led { state: 9 }, "http".into());
-    server.robot.called(hanging).await;
-    assert!(holder.fails(led(1), "busy").await.contains("http"));
-    holder.ok(json!({ "type": "TakeControl" })).await;
-    server.robot.hang(false);
-    holder.ok(led(2)).await;
-    post.abort();
+    let begun = server.robot.hang_until_told();
+    holder.send(led(1)).await;
+    server.robot.called(Call::Execute(Command::Led { state: 1 }, holder.name.clone())).await;
+    let mut enable = control("drive", "Enable");
+    enable["req"] = "enable".into();
+    holder.send(enable).await;
+    holder.send(json!({ "type": "Robots", "req": "read" })).await;
+    assert_eq!(holder.next().await["req"], "read");
+    other.ok(json!({ "type": "Stop" })).await;
+    drop(begun);
+    let answer = holder.next().await;
+    assert_eq!(answer["req"], "enable");
+    assert_eq!(answer["error"]["code"], "not_ready");
+    let said = answer["error"]["message"].as_str().expect("has a message");
+    assert!(said.contains("other stopped vacuum"), "{said}");
+    holder.ok(control("drive", "Enable")).await;
+    assert_eq!(server.robot.calls().len(), 3);
+}
+
+#[tokio::test]
+async fn waiting_commands_of_a_client_that_lost_the_controls_are_not_sent() {
+    let server = start();
+    let (mut first, mut second) = (server.lines().await, server.lines().await);
+    let begun = server.robot.hang_until_told();
+    first.send(led(1)).await;
+    server.robot.called(Call::Execute(Command::Led { state: 1 }, first.name.clone())).await;
+    first.send(led(2)).await;
+    first.send(json!({ "type": "Robots", "req": "read" })).await;
+    assert_eq!(first.next().await["req"], "read");
+    second.ok(json!({ "type": "TakeControl" })).await;
+    drop(begun);
+    assert_eq!(first.next().await["error"]["code"], "busy");
+    assert_eq!(server.robot.calls().len(), 1);
+}
+
+#[tokio::test]
+async fn drive_disable_comes_after_what_was_asked_before_it() {
+    let server = start();
+    let mut client = server.lines().await;
+    let begun = server.robot.hang_until_told();
+    for component in ["vacuum", "main_brush", "drive"] {
+        client.send(control(component, "Disable")).await;
+    }
+    client.send(json!({ "type": "Robots", "req": "read" })).await;
+    assert_eq!(client.next().await["req"], "read");
+    drop(begun);
+    let last = Call::Execute(Command::DriveDisable, client.name.clone());
+    server.robot.called(last).await;
+    assert_eq!(server.robot.calls().len(), 3);
+}
+
+#[tokio::test]
+async fn a_post_holds_the_controls_while_it_takes() {
+    let server = start();
+    let mut client = server.lines().await;
+    let begun = server.robot.hang_until_told();
+    let address = server.http();
+    let task = tokio::spawn(async move { post(address, &led(9), &[]).await });
+    server.robot.called(Call::Execute(Command::Led { state: 9 }, "http".into())).await;
+    assert!(client.fails(led(1), "busy").await.contains("http"));
+    drop(begun);
+    assert_eq!(task.await.expect("is answered").0, 200);
+    client.ok(led(1)).await;
 }
 
 #[tokio::test]

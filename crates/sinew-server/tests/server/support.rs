@@ -86,6 +86,12 @@ impl Double {
         self.0.hangs.store(hangs, Ordering::SeqCst);
     }
 
+    /// Commands do not end until what this gives is dropped.
+    pub(crate) fn hang_until_told(&self) -> Hanging {
+        self.hang(true);
+        Hanging(self.clone())
+    }
+
     /// From now on commands are refused.
     pub(crate) fn refuse(&self, code: Code) {
         *self.0.refusal.lock().expect("nobody panicked") = Some(Refusal::new(code, "as told"));
@@ -136,8 +142,8 @@ impl Robot for Double {
             if let Some(refusal) = self.0.refusal.lock().expect("nobody panicked").clone() {
                 return Err(refusal);
             }
-            if self.0.hangs.load(Ordering::SeqCst) {
-                std::future::pending::<()>().await;
+            while self.0.hangs.load(Ordering::SeqCst) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
             }
             Ok(())
         })
@@ -217,6 +223,14 @@ fn status(number: u64) -> Reading {
         sensor_group("gd32_status", number, &values)
     };
     Reading { group: "gd32_status", json: Box::new(json) }
+}
+
+pub(crate) struct Hanging(Double);
+
+impl Drop for Hanging {
+    fn drop(&mut self) {
+        self.0.hang(false);
+    }
 }
 
 /// A server on ports of its own, which ends with the test.

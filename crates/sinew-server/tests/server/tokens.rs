@@ -44,13 +44,13 @@ fn a_token_file_is_read_and_its_errors_show_no_secret() {
     }
     assert!(!format!("{tokens:?}").contains("r3ad"));
     for (text, line) in [
-        ("read a\nadmin secret", "line 2"),
+        ("read a\nadmin hunter2", "line 2"),
         ("read", "line 1"),
-        ("read two secret", "line 1"),
-        ("read secret\ncontrol secret", "line 2"),
+        ("read two hunter2", "line 1"),
+        ("read hunter2\ncontrol hunter2", "line 2"),
     ] {
         let error = Tokens::parse(text).expect_err(text).to_string();
-        assert!(error.contains(line) && !error.contains("secret "), "{error}");
+        assert!(error.contains(line) && !error.contains("hunter2"), "{error}");
     }
 }
 
