@@ -26,6 +26,8 @@ impl Session {
             Command::Dock => self.dock(now)?,
             Command::Boot => self.boot_again(now, by)?,
             Command::Raw { command, payload } => self.raw(now, command, &payload, by)?,
+            // A controller that sleeps sends nothing, so its link counts as lost: this is for it.
+            Command::McuWake if self.state.link == Link::Lost => self.send(Body::WakeupAck),
             other => {
                 check(&other)?;
                 self.gate()?;

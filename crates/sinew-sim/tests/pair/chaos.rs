@@ -60,7 +60,7 @@ impl Chaos {
                 Trouble::Unplug => pair.connect(),
                 _ => pair.restore(),
             }
-            self.next = pair.now + ms(self.rng.u64(0..2 * self.pause));
+            self.next = pair.now + ms(40 + self.rng.u64(0..2 * self.pause));
             return;
         }
         let Some(&kind) = self.rng.choice(&self.kinds) else {
@@ -83,7 +83,8 @@ impl Chaos {
             self.broken = Some(kind);
             self.next = pair.now + pause;
         } else {
-            self.next = pair.now + ms(self.rng.u64(0..2 * self.pause));
+            // Not two full ports in one beat.
+            self.next = pair.now + ms(40 + self.rng.u64(0..2 * self.pause));
         }
     }
 }

@@ -146,7 +146,8 @@ impl Client {
             3 => Command::Tank { left: self.signed(0.4), right: self.signed(0.4) },
             4 => Command::Velocity { linear: f32::NAN, angular: f32::INFINITY },
             5 => {
-                let half = 0.1165 + self.signed(0.001);
+                // Turning in place at 1 rad/s, about.
+                let half = if self.rng.bool() { 0.1165 } else { 0.1165 + self.signed(0.001) };
                 Command::Tank { left: -half, right: half }
             }
             6 => Command::Velocity {

@@ -16,8 +16,9 @@ pub(crate) struct Wanted {
 }
 
 /// What is allowed now.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Model {
+    profile: Profile,
     pub(crate) connected: bool,
     /// An Enable was accepted, and nothing stopped the wheels since.
     pub(crate) enabled: bool,
@@ -34,13 +35,26 @@ pub(crate) struct Model {
 }
 
 impl Model {
+    pub(crate) fn new(profile: Profile) -> Self {
+        Model {
+            profile,
+            connected: false,
+            enabled: false,
+            off: true,
+            wanted: None,
+            docking: None,
+            hazard: false,
+            raw_at: None,
+        }
+    }
+
     pub(crate) fn connected(&mut self) {
-        *self = Model { connected: true, off: true, ..Model::default() };
+        *self = Model { connected: true, ..Model::new(self.profile) };
     }
 
     pub(crate) fn disconnected(&mut self) {
         // What ended with the port is told by an event.
-        *self = Model { off: true, docking: self.docking, ..Model::default() };
+        *self = Model { docking: self.docking, ..Model::new(self.profile) };
     }
 
     /// The wheels are stopped until an Enable.
@@ -87,7 +101,7 @@ impl Model {
             }
             _ => {}
         }
-        if let (true, Some(frame)) = (accepted, velocity(command)) {
+        if let Some(frame) = Some(command).filter(|_| accepted).and_then(|c| self.velocity(c)) {
             self.must_be_enabled(command);
             self.wanted = Some(Wanted { frame, given: now });
         }
@@ -117,18 +131,19 @@ impl Model {
     fn must_be_enabled(&self, command: &Command) {
         assert!(self.enabled, "accepted while the wheels are stopped: {command:?}");
     }
-}
 
-/// The frame that a client's velocity is.
-fn velocity(command: &Command) -> Option<Wire> {
-    match *command {
-        Command::Velocity { linear, angular } => {
-            Some(framed(Body::Velocity(Profile::DOCUMENT.velocity(linear, angular).unwrap())))
+    /// The frame that a client's velocity is.
+    fn velocity(&self, command: &Command) -> Option<Wire> {
+        match *command {
+            Command::Velocity { linear, angular } => {
+                let velocity = self.profile.velocity(linear, angular).unwrap();
+                Some(framed(Body::Velocity(velocity)))
+            }
+            Command::Tank { left, right } => {
+                Some(framed(Body::WheelSpeeds(WheelSpeeds::from_metres(left, right).unwrap())))
+            }
+            _ => None,
         }
-        Command::Tank { left, right } => {
-            Some(framed(Body::WheelSpeeds(WheelSpeeds::from_metres(left, right).unwrap())))
-        }
-        _ => None,
     }
 }
 

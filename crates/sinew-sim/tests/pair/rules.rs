@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use sinew_robot::vacuum::{Command, Event, Output, Settings};
+use sinew_robot::vacuum::{Command, DockEvent, Event, Link, Output, Settings};
 use sinew_sim::vacuum::{Controller, MODE_SWITCH, Received, WATCHDOG};
 
 use crate::{
@@ -16,6 +16,8 @@ const BEAT: Duration = ms(20);
 const RUN_OUT: Duration = ms(300);
 /// How long lost frames may delay a stop beyond what a clean link needs.
 const LOSSES: Duration = ms(1000);
+/// The status stream may pause for 200 ms or five periods of 9 ms, whichever is longer.
+const SILENCE: Duration = ms(200);
 const HANDSHAKE: Duration = ms(2000);
 const HANDSHAKE_GAP: Duration = ms(100);
 /// For sums of decimal fractions.
@@ -55,6 +57,8 @@ pub(crate) struct Rules {
     /// First and latest 0x6B of a handshake without a gap.
     pulses: Option<(Instant, Instant)>,
     stop_first: bool,
+    /// When the host last took a status packet.
+    seen: Option<Instant>,
     robot_fed: Option<Instant>,
     /// Until when a robot that was driving ignores a stop, for a mode switch came before it.
     deaf_until: Option<Instant>,
@@ -67,7 +71,7 @@ impl Rules {
         let lossy = up.drop > 0.0 || up.corrupt > 0.0 || up.duplicate > 0.0;
         let reach = up.delay + up.jitter + WATCHDOG + ms(1);
         Rules {
-            model: Model::default(),
+            model: Model::new(setup.settings.profile),
             settings: setup.settings.clone(),
             slack: setup.late + setup.blocked,
             prompt: setup.blocked.is_zero(),
@@ -78,6 +82,7 @@ impl Rules {
             mode_sent: None,
             pulses: None,
             stop_first: false,
+            seen: None,
             robot_fed: None,
             deaf_until: None,
             tally: Tally::default(),
@@ -93,7 +98,7 @@ impl Rules {
     pub(crate) fn disconnected(&mut self) {
         self.model.disconnected();
         (self.velocity, self.mode_sent, self.pulses) = (None, None, None);
-        self.stop_first = false;
+        (self.stop_first, self.seen) = (false, None);
     }
 
     pub(crate) fn executed(&mut self, now: Instant, command: &Command, accepted: bool) {
@@ -139,7 +144,7 @@ impl Rules {
                         last_velocity = Some(frame);
                     }
                 }
-                Output::Event(event) => self.event(event),
+                Output::Event(event) => self.event(now, event),
             }
         }
         if self.model.hazard {
@@ -184,7 +189,7 @@ impl Rules {
     }
 
     fn velocity_frame(&mut self, now: Instant, frame: &Wire) {
-        let (linear, angular, wheels) = frame.speeds().unwrap();
+        let (linear, angular, wheels) = frame.speeds(self.scale()).unwrap();
         assert!(linear.abs() <= 0.3 + TINY && angular.abs() <= 1.0 + TINY, "too fast: {frame:?}");
         for wheel in wheels.into_iter().flatten() {
             assert!(wheel.abs() <= 0.3 + TINY, "too fast: {frame:?}");
@@ -198,9 +203,13 @@ impl Rules {
         assert!(self.model.enabled, "{frame:?} while the wheels are stopped");
         let shaken = self.pulses.is_some_and(|(first, last)| last - first >= HANDSHAKE);
         assert!(shaken, "{frame:?} before the handshake was over: {:?}", self.pulses);
+        let blind = self.seen.map(|seen| now - seen);
+        let most = SILENCE + self.slack;
+        let sees = blind.is_some_and(|blind| blind <= most);
+        assert!(sees, "{frame:?}, {blind:?} after the last status packet");
         match (&self.model.wanted, self.model.docking) {
             (Some(wanted), _) => {
-                let asked = same(&wanted.frame, frame);
+                let asked = same(&wanted.frame, frame, self.scale());
                 assert!(asked, "{frame:?} was not asked for, {:?} was", wanted.frame);
                 let age = now - wanted.given;
                 let most = self.settings.deadman + self.slack;
@@ -211,19 +220,26 @@ impl Rules {
         }
     }
 
-    fn event(&mut self, event: &Event) {
+    fn scale(&self) -> f64 {
+        self.settings.profile.velocity_scale.into()
+    }
+
+    fn event(&mut self, now: Instant, event: &Event) {
         self.model.event(event);
         let tally = &mut self.tally;
         match event {
-            Event::Link { link: sinew_robot::vacuum::Link::Lost, .. } => tally.lost += 1,
-            Event::Link { link: sinew_robot::vacuum::Link::Booting { .. }, .. } => {
+            Event::Link { link: Link::Lost, .. } => tally.lost += 1,
+            Event::Link { link: Link::Booting { .. }, .. } => {
                 self.pulses = None;
             }
             Event::BootDone => tally.boots += 1,
             Event::DeadmanExpired => tally.expired += 1,
             Event::Reflex { .. } => tally.reflexes += 1,
-            Event::Dock { dock: sinew_robot::vacuum::DockEvent::Arrived } => tally.docks += 1,
-            Event::Status { status, .. } => tally.hazards += u32::from(hazard(status)),
+            Event::Dock { dock: DockEvent::Arrived } => tally.docks += 1,
+            Event::Status { status, .. } => {
+                self.seen = Some(now);
+                tally.hazards += u32::from(hazard(status));
+            }
             _ => {}
         }
     }
@@ -286,12 +302,17 @@ impl Rules {
     }
 }
 
-/// Whether a frame is what was asked for. Wheel speeds may be rounded either way.
-fn same(wanted: &Wire, frame: &Wire) -> bool {
-    match (wanted.speeds(), frame.speeds()) {
-        (Some((_, _, Some(wanted))), Some((_, _, Some(frame)))) => {
-            wanted.iter().zip(frame).all(|(wanted, frame)| (wanted - frame).abs() < 0.001 + TINY)
+/// Whether a frame is what was asked for, give or take one unit: speeds at a limit are rounded
+/// towards zero.
+fn same(wanted: &Wire, frame: &Wire, scale: f64) -> bool {
+    let near = |a: f64, b: f64, unit: f64| (a - b).abs() < unit + TINY;
+    match (wanted.speeds(scale), frame.speeds(scale)) {
+        (Some((.., Some(wanted))), Some((.., Some(frame)))) => {
+            wanted.iter().zip(frame).all(|(wanted, frame)| near(*wanted, frame, 0.001))
         }
-        _ => wanted == frame,
+        (Some((linear, angular, None)), Some((also, turn, None))) => {
+            near(linear, also, 1.0 / scale) && near(angular, turn, 1.0 / scale)
+        }
+        _ => false,
     }
 }

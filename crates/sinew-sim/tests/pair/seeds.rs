@@ -1,13 +1,14 @@
 //! Runs by seed, each with its own link, caller, robot, troubles and client.
 //!
-//! `SINEW_SEED=17 cargo test -p sinew-sim --test pair seeds` runs that one alone and prints every
-//! frame and event.
+//! `SINEW_SEED=17 cargo test -p sinew-sim --test pair seeds -- --nocapture` runs that one alone and
+//! prints every frame and event.
 
 use std::{env, ops::Range, time::Duration};
 
 use fastrand::Rng;
 use sinew_robot::vacuum::Settings;
 use sinew_sim::vacuum::{Options, Pose};
+use sinew_wire::gd32::Profile;
 
 use crate::{
     chaos::{Chaos, anywhere, faults},
@@ -16,12 +17,15 @@ use crate::{
     rules::Tally,
 };
 
-/// The latest a caller may be such that a beat is never 50 ms late: 20 + 15 + 15.
+/// How late a caller may be, and how long a port full, such that two beats are never over 50 ms
+/// apart: 20 + 15 + 15.
 const LATEST: Duration = ms(15);
 
 fn setup(seed: u64, trace: bool) -> Setup {
     let mut rng = Rng::with_seed(seed);
+    let profile = if rng.u8(..) < 200 { Profile::DOCUMENT } else { Profile::LATER };
     let settings = Settings {
+        profile,
         deadman: ms([100, 300, 300, 600][rng.usize(0..4)]),
         dock_timeout: ms(rng.u64(2000..9000)),
         boot_retry: ms(rng.u64(100..1000)),
@@ -29,6 +33,7 @@ fn setup(seed: u64, trace: bool) -> Setup {
     };
     let options = Options {
         seed,
+        profile,
         start: if rng.u8(..) < 150 { Pose::default() } else { anywhere(&mut rng) },
         boot_delay: if rng.bool() { Duration::ZERO } else { ms(rng.u64(0..800)) },
         needs_companion: rng.u8(..) < 30,
@@ -77,7 +82,9 @@ impl Drop for Reproduce {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let seed = self.0;
-            eprintln!("reproduce: SINEW_SEED={seed} cargo test -p sinew-sim --test pair seeds");
+            eprintln!(
+                "reproduce: SINEW_SEED={seed} cargo test -p sinew-sim --test pair seeds -- --nocapture"
+            );
         }
     }
 }

@@ -55,12 +55,12 @@ impl Wire {
     }
 
     /// Forward speed and turn rate in m/s and rad/s, and the speed of each wheel when they were
-    /// given one by one.
-    pub(crate) fn speeds(&self) -> Option<(f64, f64, Option<[f64; 2]>)> {
+    /// given one by one. `scale` is the profile's, wire units per m/s and rad/s of 0x66.
+    pub(crate) fn speeds(&self, scale: f64) -> Option<(f64, f64, Option<[f64; 2]>)> {
         match (self.command, self.payload.as_slice()) {
             (0x66, &[a, b, c, d, e, f, g, h]) => {
-                let linear = f64::from(i32::from_le_bytes([a, b, c, d])) / 1000.0;
-                let angular = f64::from(i32::from_le_bytes([e, f, g, h])) / 1000.0;
+                let linear = f64::from(i32::from_le_bytes([a, b, c, d])) / scale;
+                let angular = f64::from(i32::from_le_bytes([e, f, g, h])) / scale;
                 Some((linear, angular, None))
             }
             (0x67, &[a, b, c, d]) => {
@@ -74,7 +74,7 @@ impl Wire {
     }
 
     pub(crate) fn is_forward(&self) -> bool {
-        self.speeds().is_some_and(|(linear, ..)| linear > 0.0)
+        self.speeds(1.0).is_some_and(|(linear, ..)| linear > 0.0)
     }
 }
 
