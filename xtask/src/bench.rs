@@ -1,4 +1,4 @@
-//! Benches, with numpy to compare against where it can be had.
+//! Benches: the codecs, with numpy to compare against where it can be had, then the daemon.
 
 use std::{env, path::PathBuf, process::Command};
 
@@ -18,7 +18,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         }
         None => println!("numpy will not be compared: neither found nor installed"),
     }
-    succeed(&mut bench)
+    succeed(&mut bench)?;
+    println!();
+    let mut bench = cargo(["bench", "-p", "sinew", "--bench", "daemon", "--"]);
+    succeed(bench.args(filter))
 }
 
 /// The system's Python when it has numpy, else one of our own beside the build.

@@ -1,6 +1,14 @@
-use std::{fmt, path::PathBuf, str::FromStr};
+use std::{
+    fmt,
+    net::{SocketAddr, ToSocketAddrs},
+    path::PathBuf,
+    str::FromStr,
+};
 
-/// Where a robot is: `serial:/dev/ttyS3?baud=115200`, or `sim:` for one that is simulated.
+use sinew_wire::teach::{Layout, PORT};
+
+/// Where a robot is: `serial:/dev/ttyS3?baud=115200`, `udp:192.168.86.3:49504?layout=compact`, or
+/// `sim:` for one that is simulated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Address {
@@ -10,6 +18,13 @@ pub enum Address {
         path: PathBuf,
         /// Bits per second.
         baud: u32,
+    },
+    /// A teaching service.
+    Udp {
+        /// Its address; without a port in the text, the service's own.
+        address: SocketAddr,
+        /// The layout to speak.
+        layout: Layout,
     },
     /// A simulated robot in this process.
     Sim {
@@ -66,10 +81,29 @@ impl FromStr for Address {
                 Ok(Address::Sim { seed: number("seed", 1)? })
             }
             "sim" => wrong(format!("sim: takes no path, got {path:?}")),
-            "udp" | "webrtc" | "replay" => {
-                wrong(format!("{scheme}: links are not supported for vacuums"))
+            "udp" => {
+                only("layout")?;
+                let layout = match options.first() {
+                    None | Some((_, "documented")) => Layout::Documented,
+                    Some((_, "compact")) => Layout::Compact,
+                    Some((_, other)) => {
+                        return wrong(format!(
+                            "layout: wanted documented or compact, got {other:?}"
+                        ));
+                    }
+                };
+                let address = if path.contains(':') {
+                    path.to_socket_addrs()
+                } else {
+                    (path, PORT).to_socket_addrs()
+                };
+                match address.ok().and_then(|mut all| all.next()) {
+                    Some(address) => Ok(Address::Udp { address, layout }),
+                    None => wrong(format!("udp: wanted HOST or HOST:PORT, got {path:?}")),
+                }
             }
-            _ => wrong(format!("{scheme:?}: wanted serial: or sim:")),
+            "webrtc" | "replay" => wrong(format!("{scheme}: links are not supported yet")),
+            _ => wrong(format!("{scheme:?}: wanted serial:, udp: or sim:")),
         }
     }
 }
@@ -79,6 +113,8 @@ impl fmt::Display for Address {
         match self {
             Address::Serial { path, baud: DEFAULT_BAUD } => write!(f, "serial:{}", path.display()),
             Address::Serial { path, baud } => write!(f, "serial:{}?baud={baud}", path.display()),
+            Address::Udp { address, layout: Layout::Documented } => write!(f, "udp:{address}"),
+            Address::Udp { address, layout } => write!(f, "udp:{address}?layout={layout}"),
             Address::Sim { seed } => write!(f, "sim:?seed={seed}"),
         }
     }

@@ -146,7 +146,7 @@ impl Query {
 }
 
 /// The interfaces with an IPv4 address: the one named, or all but loopback.
-fn interfaces(name: Option<&str>) -> io::Result<Vec<Interface>> {
+pub(crate) fn interfaces(name: Option<&str>) -> io::Result<Vec<Interface>> {
     let all: Vec<_> = if_addrs::get_if_addrs()?
         .into_iter()
         .filter(|interface| matches!(interface.addr, IfAddr::V4(_)))
@@ -183,6 +183,11 @@ pub(crate) fn listen(interface: &Interface, port: u16) -> io::Result<UdpSocket> 
         socket.join_multicast_v4(&group, &address)?;
     }
     Ok(socket.into())
+}
+
+/// Answers as a real robot does: to the second group.
+pub(crate) fn answer_socket(socket: &UdpSocket, port: u16, answer: &[u8]) {
+    let _ = socket.send_to(answer, (GROUPS[1], port));
 }
 
 /// The answers that wait at a socket; what is none is passed over.

@@ -5,6 +5,8 @@
 //! other end of a pseudo-terminal. [`tap`] is what may be put between a port and a session.
 
 mod address;
+pub mod discovery;
+pub mod g1;
 mod port;
 mod pty;
 pub mod sim;
@@ -12,5 +14,12 @@ pub mod tap;
 pub mod vacuum;
 mod wake;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub use address::{Address, AddressError};
 pub use pty::Pty;
+
+/// A panic while the lock was held left the value whole: each is written in one go.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

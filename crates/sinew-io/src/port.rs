@@ -8,7 +8,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{Mode, OFlags, open},
+    fs::{FlockOperation, Mode, OFlags, flock, open},
     io::Errno,
     termios::{OptionalActions, ioctl_tiocexcl, tcgetattr, tcsetattr},
 };
@@ -30,13 +30,17 @@ impl Port {
     pub(crate) fn open_serial(path: &Path, baud: u32) -> io::Result<Self> {
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = open(path, flags, Mode::empty())?;
+        // Two hosts on one line would hear half of it each.
+        flock(&fd, FlockOperation::NonBlockingLockExclusive)?;
         let mut settings = tcgetattr(&fd)?;
         settings.make_raw();
         settings.set_speed(baud)?;
         tcsetattr(&fd, OptionalActions::Flush, &settings)?;
-        // Two hosts on one line would hear half of it each. Pseudo-terminals may not know the
-        // call, and need it less.
-        let _ = ioctl_tiocexcl(&fd);
+        // This keeps out programs that do not look at locks. On a pseudo-terminal it would outlive
+        // us, for whoever is at its other end holds it open, and keep out our successor.
+        if !is_pseudo_terminal(path) {
+            let _ = ioctl_tiocexcl(&fd);
+        }
         Ok(Port::new(fd))
     }
 
@@ -92,4 +96,8 @@ impl Port {
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+fn is_pseudo_terminal(path: &Path) -> bool {
+    path.canonicalize().is_ok_and(|path| path.starts_with("/dev/pts"))
 }

@@ -1,4 +1,6 @@
-//! A simulated vacuum at the other end of a pseudo-terminal.
+//! Simulated robots: a vacuum at the other end of a pseudo-terminal, a G1 behind a UDP port.
+
+mod g1;
 
 use std::{
     io,
@@ -14,6 +16,8 @@ use std::{
 use sinew_sim::vacuum::{Controller, Options};
 
 use crate::{Pty, port::Port, wake::Waker};
+
+pub use g1::{Discovery, G1Options, G1Simulator};
 
 pub(crate) const BAUD: u32 = 115_200;
 

@@ -3,7 +3,7 @@
 use std::{
     io,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
         mpsc,
     },
@@ -18,7 +18,7 @@ use sinew_robot::{
 use tokio::sync::{broadcast, oneshot};
 
 use crate::{
-    Address,
+    Address, lock,
     port::Port,
     sim::Simulator,
     tap::{Tap, Way},
@@ -46,6 +46,8 @@ struct Shared {
     settings: Settings,
     stop: Mutex<Stop>,
     ending: AtomicBool,
+    /// Whether status packets are told as events.
+    tells_status: AtomicBool,
     thread: Mutex<Option<thread::JoinHandle<()>>>,
 }
 
@@ -81,6 +83,7 @@ impl Vacuum {
             settings,
             stop: Mutex::default(),
             ending: AtomicBool::new(false),
+            tells_status: AtomicBool::new(true),
             thread: Mutex::new(None),
         });
         let (requests, inbox) = mpsc::channel();
@@ -134,7 +137,15 @@ impl Vacuum {
         Arc::clone(&lock(&self.shared.state))
     }
 
-    /// Everything that happens, every status included.
+    /// Says whether status packets are to be told as events, as they are at first: waking a
+    /// listener a hundred times a second costs more than all the rest.
+    pub fn tell_status(&self, wanted: bool) {
+        // A swap and no store: who says no must see what those who said yes had done before.
+        self.shared.tells_status.swap(wanted, Ordering::AcqRel);
+    }
+
+    /// Everything that happens, every status included unless [`tell_status`](Self::tell_status)
+    /// says otherwise.
     pub fn events(&self) -> broadcast::Receiver<Arc<Event>> {
         self.events.subscribe()
     }
@@ -162,11 +173,6 @@ impl Vacuum {
             let _ = thread.join();
         }
     }
-}
-
-/// A panic while the lock was held left the value whole: each is written in one go.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Pump {
@@ -266,6 +272,8 @@ impl Pump {
         while let Some(output) = self.session.poll_output() {
             match output {
                 Output::Transmit(frame) => self.send(now, frame.as_bytes()),
+                Output::Event(Event::Status { .. })
+                    if !self.shared.tells_status.load(Ordering::Acquire) => {}
                 Output::Event(event) => {
                     // Nobody listening is no error.
                     let _ = self.events.send(Arc::new(event));
@@ -330,6 +338,10 @@ struct Line {
 
 impl Line {
     fn new(address: Address, now: Instant) -> io::Result<Self> {
+        if matches!(address, Address::Udp { .. }) {
+            let message = "a vacuum is on a serial line: wanted serial:PATH or sim:";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
         let mut simulator = None;
         let mut address = address;
         if let Address::Sim { seed } = address {

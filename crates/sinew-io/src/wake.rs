@@ -51,7 +51,9 @@ impl Waker {
             Err(rustix::io::Errno::INTR) => return Ok(Ready::default()),
             Err(error) => return Err(error.into()),
         }
-        self.reset();
+        if fds.first().is_some_and(|waker| waker.revents().contains(PollFlags::IN)) {
+            self.reset();
+        }
         let got = fds.get(1).map_or(PollFlags::empty(), PollFd::revents);
         Ok(Ready {
             readable: got.contains(PollFlags::IN),

@@ -5,6 +5,8 @@
 
 pub mod component;
 mod refusal;
+pub mod teach;
+pub mod trajectory;
 pub mod vacuum;
 
 pub use refusal::{Code, Refusal};

@@ -42,6 +42,12 @@ impl Feed {
         }
     }
 
+    /// Whether anyone reads what sensors change. The state is among it.
+    fn follows_sensors(&self) -> bool {
+        let mut sensors = self.sensors.iter().map(|(_, ring)| ring);
+        self.state.has_readers() || sensors.any(|ring| ring.has_readers())
+    }
+
     /// A message of a topic, in one of its forms.
     pub(crate) fn write(&self, form: Form, topic: &str, data: &str) -> String {
         let robot = &self.robot;
@@ -110,6 +116,9 @@ pub(crate) async fn run(hub: Arc<Hub>, member: Arc<Member>) {
         tokio::select! {
             happening = happenings.next() => match happening {
                 Some(happening) => {
+                    if matches!(happening, Happening::Sensors(_)) && !feed.follows_sensors() {
+                        stop_listening(&member);
+                    }
                     publish(&hub, feed, happening);
                     state_changed = true;
                 }
@@ -122,6 +131,14 @@ pub(crate) async fn run(hub: Arc<Hub>, member: Arc<Member>) {
                 publish_state(&member, &mut published);
             }
         }
+    }
+}
+
+fn stop_listening(member: &Member) {
+    member.robot.listen(false);
+    // Somebody may have subscribed between the look and this.
+    if member.feed.follows_sensors() {
+        member.robot.listen(true);
     }
 }
 

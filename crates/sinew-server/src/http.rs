@@ -21,9 +21,9 @@ use sinew_robot::{Code, Refusal, vacuum::Command};
 use tokio::net::TcpListener;
 
 use crate::{
-    Access,
+    Access, Capability,
     frame::MAX_MESSAGE,
-    hub::{Hub, Lease},
+    hub::{Hub, Lease, Member, Order},
     listen, message,
     message::Asked,
     metrics::{self, Transport},
@@ -159,11 +159,11 @@ async fn ask(
         }
         Asked::Robot(command, capability) => {
             hub.robot(Some(name), Some(capability))?;
-            let job = member.accept(&visitor.client, command)?;
-            let lease = Lease::new(member, &visitor.client);
-            let result = job.run().await;
-            lease.end();
-            result.map(|()| Value::Null)
+            run(member, visitor, Order::Vacuum(command)).await
+        }
+        Asked::Teach(verb) => {
+            hub.robot(Some(name), Some(Capability::Teach))?;
+            run(member, visitor, Order::Teach(verb)).await
         }
         Asked::Incapable(capability) => {
             hub.robot(Some(name), Some(capability))?;
@@ -178,6 +178,15 @@ async fn ask(
             unsupported("this needs a connection that lasts: use /ws")
         }
     }
+}
+
+/// Carries out an order with the controls held for as long as it takes.
+async fn run(member: &Arc<Member>, visitor: &Visitor, order: Order) -> Result<Value, Refusal> {
+    let job = member.accept(&visitor.client, order)?;
+    let lease = Lease::new(member, &visitor.client);
+    let result = job.run().await;
+    lease.end();
+    result
 }
 
 fn document(value: &Value) -> Response {

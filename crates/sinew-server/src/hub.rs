@@ -17,7 +17,7 @@ use tokio::{
     time::Instant,
 };
 
-pub(crate) use control::{Client, Job, Lease, Member};
+pub(crate) use control::{Client, Job, Lease, Member, Order};
 
 use crate::{Access, Capability, Config, metrics::Metrics};
 

@@ -1,7 +1,7 @@
 //! What clients ask, and how they are answered.
 
 use serde_json::{Map, Value, json};
-use sinew_robot::{Code, Refusal, component, vacuum::Command};
+use sinew_robot::{Code, Refusal, component, teach, vacuum::Command};
 
 use crate::{Access, Capability, feed::Topic};
 
@@ -41,6 +41,8 @@ pub(crate) struct Request {
 pub(crate) enum Asked {
     /// Something that reaches a robot.
     Robot(Command, Capability),
+    /// Something for a robot that can be taught.
+    Teach(teach::Verb),
     /// Something that no robot here can do yet.
     Incapable(Capability),
     Subscribe {
@@ -63,8 +65,14 @@ impl Asked {
     pub(crate) fn access(&self) -> Access {
         match self {
             Asked::Auth { .. } => Access::Nothing,
-            Asked::Subscribe { .. } | Asked::Robots | Asked::Stop => Access::Read,
-            Asked::Robot(..) | Asked::Incapable(_) | Asked::TakeControl { .. } => Access::Control,
+            Asked::Subscribe { .. }
+            | Asked::Robots
+            | Asked::Stop
+            | Asked::Teach(teach::Verb::List) => Access::Read,
+            Asked::Robot(..)
+            | Asked::Teach(_)
+            | Asked::Incapable(_)
+            | Asked::TakeControl { .. } => Access::Control,
         }
     }
 }
@@ -150,7 +158,11 @@ fn asked(kind: &str, members: &Map<String, Value>, confirmed: bool) -> Result<As
         "Boot" => simple(Command::Boot, Capability::Components),
         "Dock" => simple(Command::Dock, Capability::Drive),
         "Raw" => simple(raw(members, confirmed)?, Capability::Components),
-        "Teach" => Ok(Asked::Incapable(Capability::Teach)),
+        "Teach" => {
+            let members = members.iter().filter(|(name, _)| !COMMON.contains(&name.as_str()));
+            let members = members.map(|(name, value)| (name.clone(), value.clone())).collect();
+            Ok(Asked::Teach(teach::parse(&members)?))
+        }
         "Mapping" => Ok(Asked::Incapable(Capability::Mapping)),
         "Subscribe" => subscribe(members),
         "Robots" => Ok(Asked::Robots),

@@ -1,12 +1,16 @@
 //! What the server asks of a robot, whatever its kind.
 
+mod g1;
 mod vacuum;
 
-use std::{pin::Pin, time::Duration};
+use std::{
+    pin::Pin,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use sinew_robot::{Refusal, vacuum::Command};
+use sinew_robot::{Code, Refusal, teach::Verb, vacuum::Command};
 
 /// A future in a box.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -28,6 +32,14 @@ pub trait Robot: Send + Sync + 'static {
     /// that poll is not sent, and what is stopped after it is the robot's to drop.
     fn execute<'a>(&'a self, command: Command, by: &'a str) -> Boxed<'a, Result<(), Refusal>>;
 
+    /// Has it taught, or play what it was taught; gives the answer's data.
+    ///
+    /// The first poll is as that of [`execute`](Self::execute).
+    fn teach<'a>(&'a self, verb: Verb, by: &'a str) -> Boxed<'a, Result<Value, Refusal>> {
+        let _ = (verb, by);
+        Box::pin(async { Err(Refusal::new(Code::Unsupported, "it cannot teach")) })
+    }
+
     /// Stops it at once, before anything that waits. Does not block.
     fn stop(&self, by: &str);
 
@@ -39,6 +51,10 @@ pub trait Robot: Send + Sync + 'static {
 
     /// The last reading of a group that is read once and stays true, as a version does.
     fn lasting(&self, group: &str) -> Option<Reading>;
+
+    /// Says whether anyone reads its sensors. While nobody does, a robot may leave
+    /// [`Happening::Sensors`] out of what happens, and so let the server sleep.
+    fn listen(&self, _wanted: bool) {}
 
     /// Everything that happens from now on.
     fn happenings(&self) -> Box<dyn Happenings>;
@@ -152,4 +168,9 @@ impl std::fmt::Debug for Reading {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reading").field("group", &self.group).finish_non_exhaustive()
     }
+}
+
+fn timestamp_us() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.as_micros() as u64
 }

@@ -3,6 +3,7 @@
 //! | module | what it stands in for |
 //! | --- | --- |
 //! | [`vacuum`] | the CRL-200S motor controller, with wheels, sensors and a room around it |
+//! | [`g1`] | a Unitree G1 that is taught by datagrams, with its arms and a hand that moves them |
 //! | [`link`](mod@link) | the cable: drops, corrupts, repeats, delays, stalls, comes unplugged |
 //!
 //! # Contract
@@ -11,6 +12,7 @@
 //! time come from the caller. Everything random comes from a seed, so the same
 //! calls give the same bytes. No input panics, and every buffer is bounded.
 
+pub mod g1;
 pub mod link;
 pub mod vacuum;
 

@@ -3,8 +3,9 @@
 //! [`Link`] is one direction: bytes go in with the time, and come out, in
 //! order, when they are due. What happens to them on the way is set by
 //! [`Faults`] and by hand: [`stall`](Link::stall), [`cut`](Link::cut),
-//! [`restore`](Link::restore).
+//! [`restore`](Link::restore). [`Datagrams`] is the same for what travels whole.
 
+mod datagrams;
 mod faults;
 
 use std::{
@@ -14,6 +15,7 @@ use std::{
 
 use fastrand::Rng;
 
+pub use datagrams::{DatagramCounts, DatagramFaults, Datagrams, HELD_BACK, MAX_DATAGRAMS};
 pub use faults::{FaultError, Faults};
 
 /// Bytes that may be under way; beyond that new ones are lost.

@@ -8,6 +8,8 @@ mod control;
 mod decode;
 #[cfg(feature = "vacuum")]
 mod demo;
+#[cfg(feature = "vacuum")]
+mod discover;
 #[cfg(feature = "tools")]
 mod encode;
 #[cfg(feature = "vacuum")]
@@ -16,6 +18,8 @@ mod robots;
 mod serve;
 #[cfg(feature = "vacuum")]
 mod sim;
+#[cfg(feature = "vacuum")]
+mod teach;
 #[cfg(feature = "vacuum")]
 mod vacuum;
 
@@ -48,6 +52,10 @@ pub(crate) enum Command {
     #[cfg(feature = "vacuum")]
     Vacuum(vacuum::Args),
     #[cfg(feature = "vacuum")]
+    Teach(teach::Args),
+    #[cfg(feature = "vacuum")]
+    Discover(discover::Args),
+    #[cfg(feature = "vacuum")]
     Config(config::Args),
 }
 
@@ -77,6 +85,10 @@ impl Command {
             Command::Control(args) => control::run(&args, json),
             #[cfg(feature = "vacuum")]
             Command::Vacuum(args) => vacuum::run(&args, json),
+            #[cfg(feature = "vacuum")]
+            Command::Teach(args) => teach::run(&args, json),
+            #[cfg(feature = "vacuum")]
+            Command::Discover(args) => discover::run(&args, json),
             #[cfg(feature = "vacuum")]
             Command::Config(args) => config::run(&args, json),
         }

@@ -65,6 +65,7 @@ pub(crate) struct Robot {
 pub(crate) enum Kind {
     #[default]
     Crl200s,
+    G1,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -112,7 +113,7 @@ impl Config {
     pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
         let table: toml::Table = text.parse().context("not TOML")?;
         let wanted = toml::Table::try_from(Config {
-            robot: vec![Robot::new(String::new())],
+            robot: vec![Robot::vacuum(String::new())],
             server: Server { token_file: Some("x".into()), ..Server::default() },
         })?;
         check_keys("", &toml::Value::Table(table), &toml::Value::Table(wanted))?;
@@ -157,10 +158,20 @@ fn check_keys(place: &str, given: &toml::Value, wanted: &toml::Value) -> anyhow:
 }
 
 impl Robot {
-    pub(crate) fn new(link: String) -> Self {
+    /// A vacuum at this address.
+    pub(crate) fn vacuum(link: String) -> Self {
+        Robot::new(vacuum_name(), Kind::Crl200s, link)
+    }
+
+    /// A G1 at this address.
+    pub(crate) fn g1(link: String) -> Self {
+        Robot::new("g1".into(), Kind::G1, link)
+    }
+
+    fn new(name: String, kind: Kind, link: String) -> Self {
         Robot {
-            name: vacuum_name(),
-            kind: Kind::default(),
+            name,
+            kind,
             link,
             deadman_ms: deadman_ms(),
             max_linear: max_linear(),

@@ -3,16 +3,26 @@
 use std::{net::SocketAddr, thread};
 
 use anyhow::Context;
-use sinew_io::{Address, tap::Tap, vacuum::Vacuum};
+use sinew_io::{
+    Address,
+    g1::G1,
+    sim::{G1Options, G1Simulator},
+    tap::Tap,
+    vacuum::Vacuum,
+};
+use sinew_robot::teach;
 use sinew_server::{Addresses, Server};
 use tokio::{runtime::Builder, sync::oneshot};
 
-use crate::config::{Config, Port, Robot};
+use crate::config::{Config, Kind, Port, Robot};
 
 /// Robots that run, and a server that is ready to.
 pub(crate) struct Daemon {
     pub(crate) server: Server,
     vacuums: Vec<Vacuum>,
+    g1s: Vec<G1>,
+    /// The robots themselves, where they are simulated.
+    _simulators: Vec<G1Simulator>,
 }
 
 impl Daemon {
@@ -35,14 +45,25 @@ impl Daemon {
             ..sinew_server::Config::default()
         })
         .context("cannot listen")?;
-        let mut vacuums = Vec::new();
+        let (mut vacuums, mut g1s, mut simulators) = (Vec::new(), Vec::new(), Vec::new());
         for robot in &config.robot {
-            let vacuum = Vacuum::spawn(robot.address()?, robot.settings(), tap()?)
-                .with_context(|| format!("cannot start {}", robot.name))?;
-            server.add(&robot.name, vacuum.clone())?;
-            vacuums.push(vacuum);
+            let failed = || format!("cannot start {}", robot.name);
+            match robot.kind {
+                Kind::Crl200s => {
+                    let vacuum = Vacuum::spawn(robot.address()?, robot.settings(), tap()?)
+                        .with_context(failed)?;
+                    server.add(&robot.name, vacuum.clone())?;
+                    vacuums.push(vacuum);
+                }
+                Kind::G1 => {
+                    let (g1, simulator) = g1(robot.address()?).with_context(failed)?;
+                    server.add(&robot.name, g1.clone())?;
+                    g1s.push(g1);
+                    simulators.extend(simulator);
+                }
+            }
         }
-        Ok(Daemon { server, vacuums })
+        Ok(Daemon { server, vacuums, g1s, _simulators: simulators })
     }
 
     /// Whether every robot's thread got real-time priority.
@@ -54,10 +75,29 @@ impl Daemon {
     pub(crate) fn run(self, shutdown: impl Future<Output = ()>) -> anyhow::Result<()> {
         let runtime = Builder::new_multi_thread().enable_all().build()?;
         let result = runtime.block_on(self.server.run(shutdown));
-        for vacuum in &self.vacuums {
-            vacuum.shut_down();
-        }
+        self.vacuums.iter().for_each(Vacuum::shut_down);
+        self.g1s.iter().for_each(G1::shut_down);
         Ok(result?)
+    }
+}
+
+/// Starts a G1's session, and the robot too where it is simulated.
+fn g1(address: Address) -> anyhow::Result<(G1, Option<G1Simulator>)> {
+    let settings = teach::Settings::default();
+    match address {
+        Address::Udp { address, layout } => {
+            Ok((G1::spawn(address, teach::Settings { layout, ..settings })?, None))
+        }
+        Address::Sim { seed } => {
+            let simulator = G1Simulator::spawn(G1Options {
+                robot: sinew_sim::g1::Options { seed, ..Default::default() },
+                listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+                store: None,
+                discovery: None,
+            })?;
+            Ok((G1::spawn(simulator.address(), settings)?, Some(simulator)))
+        }
+        other => anyhow::bail!("a G1 is taught over UDP: wanted udp:HOST or sim:, got {other}"),
     }
 }
 
@@ -70,8 +110,11 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(address: Address) -> anyhow::Result<Self> {
-        let mut config =
-            Config { robot: vec![Robot::new(address.to_string())], ..Config::default() };
+        let robot = match address {
+            Address::Udp { .. } => Robot::g1(address.to_string()),
+            _ => Robot::vacuum(address.to_string()),
+        };
+        let mut config = Config { robot: vec![robot], ..Config::default() };
         config.server.tcp = Port(None);
         config.server.http = Port(None);
         config.server.lines = Port(Some(SocketAddr::from(([127, 0, 0, 1], 0))));

@@ -1,10 +1,17 @@
 use sinew_io::Address;
+use sinew_wire::teach::Layout;
+
+fn udp(address: &str, layout: Layout) -> Address {
+    Address::Udp { address: address.parse().unwrap(), layout }
+}
 
 #[test]
 fn addresses_are_read_and_written() {
     for (text, wanted) in [
         ("serial:/dev/ttyS3", Address::Serial { path: "/dev/ttyS3".into(), baud: 115_200 }),
         ("serial:/dev/x?baud=9600", Address::Serial { path: "/dev/x".into(), baud: 9600 }),
+        ("udp:1.2.3.4", udp("1.2.3.4:49504", Layout::Documented)),
+        ("udp:1.2.3.4:5?layout=compact", udp("1.2.3.4:5", Layout::Compact)),
         ("sim:", Address::Sim { seed: 1 }),
         ("sim:?seed=7", Address::Sim { seed: 7 }),
     ] {
@@ -24,8 +31,10 @@ fn a_wrong_address_says_what_is_wanted() {
         ("serial:/dev/x?baud=0", "out of range"),
         ("serial:/dev/x?baud", "NAME=VALUE"),
         ("sim:room", "takes no path"),
-        ("udp:1.2.3.4:5", "not supported"),
-        ("usb:1", "wanted serial: or sim:"),
+        ("udp:1.2.3.4:5?layout=tight", "wanted documented or compact"),
+        ("udp:", "wanted HOST"),
+        ("webrtc:1.2.3.4", "not supported"),
+        ("usb:1", "wanted serial:, udp: or sim:"),
     ] {
         let error = text.parse::<Address>().unwrap_err().to_string();
         assert!(error.contains(reason), "{text}: {error}");

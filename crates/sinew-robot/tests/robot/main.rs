@@ -5,8 +5,8 @@
 mod bench;
 mod boot;
 mod component;
-mod docs;
 mod dock;
+mod docs;
 mod drive;
 mod link;
 mod odometry;

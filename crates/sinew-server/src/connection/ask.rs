@@ -10,7 +10,7 @@ use crate::{
     Access, Capability,
     feed::Topic,
     frame::Framing,
-    hub::Member,
+    hub::{Member, Order},
     message::{Asked, Request},
     ring::{Form, Ring},
 };
@@ -25,7 +25,11 @@ impl Connection {
             match asked {
                 Asked::Robot(command, capability) => {
                     let member = self.hub.robot(robot, Some(capability))?;
-                    return member.accept(&self.client, command).map(Err);
+                    return member.accept(&self.client, Order::Vacuum(command)).map(Err);
+                }
+                Asked::Teach(verb) => {
+                    let member = self.hub.robot(robot, Some(Capability::Teach))?;
+                    return member.accept(&self.client, Order::Teach(verb)).map(Err);
                 }
                 Asked::Incapable(capability) => {
                     let member = self.hub.robot(robot, Some(capability))?;
@@ -120,6 +124,7 @@ impl Connection {
             // Each event is said once: one that is left out would never be known.
             let max_hz = max_hz.filter(|_| **topic != Topic::Events);
             self.telemetry.add(ring, self.form(), max_hz);
+            member.robot.listen(true);
             self.greet(topic, member, greeting);
         }
         Ok(found
@@ -166,6 +171,7 @@ impl Connection {
             let topic = Topic::Sensors((*group).into());
             if let Some(ring) = member.feed.ring(&topic) {
                 self.telemetry.add(ring, Form::Legacy, None);
+                member.robot.listen(true);
                 self.greet(&topic, member, &mut greeting);
             }
         }

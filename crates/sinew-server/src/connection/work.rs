@@ -70,6 +70,5 @@ impl Work {
 }
 
 async fn run(req: Option<Value>, job: Job) -> Ended {
-    let result = job.run().await;
-    (req, result.map(|()| Value::Null))
+    (req, job.run().await)
 }

@@ -4,7 +4,8 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use sinew_robot::{Code, Refusal, vacuum::Command};
+use serde_json::Value;
+use sinew_robot::{Code, Refusal, teach::Verb, vacuum::Command};
 use tokio::sync::Notify;
 
 use crate::{Access, Robot, feed::Feed, lock};
@@ -58,13 +59,10 @@ impl Member {
     }
 
     /// Accepts a command of a client, who gets the controls if nobody has them.
-    pub(crate) fn accept(
-        self: &Arc<Self>,
-        client: &Client,
-        command: Command,
-    ) -> Result<Job, Refusal> {
+    pub(crate) fn accept(self: &Arc<Self>, client: &Client, order: Order) -> Result<Job, Refusal> {
         let mut control = lock(&self.control);
         match &control.holder {
+            _ if order.is_query() => {}
             Some(holder) => self.check_holder(holder, client)?,
             None => {
                 control.holder = Some(client.clone());
@@ -72,12 +70,12 @@ impl Member {
             }
         }
         // It ends what was asked before it, also what is still waiting.
-        if is_urgent(&command) {
+        if order.is_urgent() {
             control.stops += 1;
             control.stopped_by = Some(Arc::clone(&client.name));
         }
         let (member, client) = (Arc::clone(self), client.clone());
-        Ok(Job { member, client, command, stops: control.stops })
+        Ok(Job { member, client, order, stops: control.stops })
     }
 
     fn check_holder(&self, holder: &Client, client: &Client) -> Result<(), Refusal> {
@@ -118,10 +116,24 @@ impl Member {
     }
 }
 
-/// `drive` Reset, the emergency stop of clients that know no other. Disable is not: a client that
-/// switches one component after the other off means all of them.
-fn is_urgent(command: &Command) -> bool {
-    *command == Command::DriveReset
+/// What a robot is told to do.
+#[derive(Debug)]
+pub(crate) enum Order {
+    Vacuum(Command),
+    Teach(Verb),
+}
+
+impl Order {
+    /// `drive` Reset, the emergency stop of clients that know no other, and the end of playback.
+    /// Disable is not: a client that switches one component after the other off means all of them.
+    fn is_urgent(&self) -> bool {
+        matches!(self, Order::Vacuum(Command::DriveReset) | Order::Teach(Verb::Stop))
+    }
+
+    /// Whether it only asks, and so needs no controls.
+    fn is_query(&self) -> bool {
+        matches!(self, Order::Teach(Verb::List))
+    }
 }
 
 /// A command that was accepted and waits for its turn.
@@ -129,32 +141,39 @@ fn is_urgent(command: &Command) -> bool {
 pub(crate) struct Job {
     member: Arc<Member>,
     client: Client,
-    command: Command,
+    order: Order,
     stops: u64,
 }
 
 impl Job {
     /// Whether it must not wait for those before it.
     pub(crate) fn is_urgent(&self) -> bool {
-        is_urgent(&self.command)
+        self.order.is_urgent()
     }
 
     /// Has the robot do it, unless it was stopped or the controls were taken meanwhile.
-    pub(crate) async fn run(self) -> Result<(), Refusal> {
-        let Job { member, client, command, stops } = self;
-        let mut execution = member.robot.execute(command, &client.name);
+    pub(crate) async fn run(self) -> Result<Value, Refusal> {
+        let Job { member, client, order, stops } = self;
+        let query = order.is_query();
+        let mut execution = match order {
+            Order::Vacuum(command) => {
+                let execution = member.robot.execute(command, &client.name);
+                Box::pin(async { execution.await.map(|()| Value::Null) })
+            }
+            Order::Teach(verb) => member.robot.teach(verb, &client.name),
+        };
         let mut begun = false;
         poll_fn(|context| {
             if begun {
                 return execution.as_mut().poll(context);
             }
             let control = lock(&member.control);
-            if control.stops != stops {
+            if control.stops != stops && !query {
                 let by = control.stopped_by.as_deref().unwrap_or("somebody");
                 let message = format!("{by} stopped {} before it was sent", member.name);
                 return Err(Refusal::new(Code::NotReady, message)).into();
             }
-            if let Some(holder) = &control.holder
+            if let Some(holder) = control.holder.as_ref().filter(|_| !query)
                 && let Err(busy) = member.check_holder(holder, &client)
             {
                 return Err(busy).into();

@@ -1,7 +1,4 @@
-use std::{
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::sync::Arc;
 
 use serde_json::Value;
 use sinew_io::vacuum::Vacuum;
@@ -16,7 +13,7 @@ use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use super::{
     Boxed, Capability, Detail, Figure, Happening, Happenings, Reading, Robot, Snapshot,
-    sensor_group,
+    sensor_group, timestamp_us,
 };
 
 const STATUS: &str = "gd32_status";
@@ -74,6 +71,10 @@ impl Robot for Vacuum {
         Some(version(text, state.version_code))
     }
 
+    fn listen(&self, wanted: bool) {
+        self.tell_status(wanted);
+    }
+
     fn happenings(&self) -> Box<dyn Happenings> {
         Box::new(Listener { vacuum: self.clone(), events: self.events() })
     }
@@ -119,11 +120,6 @@ fn version(text: String, code: Option<i32>) -> Reading {
     let now = timestamp_us();
     let json = move |_| sensor_group(VERSION, now, &sensors::gd32_version(&text, code));
     Reading { group: VERSION, json: Box::new(json) }
-}
-
-fn timestamp_us() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    now.as_micros() as u64
 }
 
 fn figures(state: &State) -> Vec<Figure> {

@@ -1,9 +1,19 @@
 //! `sinew control`: any component, any action.
 
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
 use serde_json::{Map, Value, json};
 
 use super::Usage;
-use crate::{DONE, client::Daemon, output};
+use crate::{
+    DONE,
+    client::{Client, Daemon},
+    output,
+};
+
+/// How long an accepted command may wait.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Control a component: `sinew control vacuum Configure speed=75`.
 ///
@@ -37,8 +47,58 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
         config.insert(name.into(), value);
     }
     let command = component_control(id, action, config, args.confirm);
-    args.daemon.connect()?.request(command)?;
+    carry_out(&mut args.daemon.connect()?, args.daemon.robot(), command)?;
     output::done(json)
+}
+
+/// Sends a command and stays until it is in force: an output waits for the motor mode to settle,
+/// the lidar for the controller too, and what still waits when its client leaves is forgotten.
+pub(super) fn carry_out(
+    client: &mut Client,
+    robot: Option<&str>,
+    command: Value,
+) -> anyhow::Result<()> {
+    client.request(command.clone())?;
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        let robots = client.request(json!({ "type": "Robots" }))?;
+        let is_it = |one: &&Value| match robot {
+            Some(name) => one["name"] == name,
+            None => one["state"].get("main_brush").is_some(),
+        };
+        let found = robots["robots"].as_array().into_iter().flatten().find(is_it);
+        if found.is_none_or(|robot| is_in_force(&command, &robot["state"])) {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    bail!("accepted, but not done: see `sinew status`")
+}
+
+/// Whether the state shows what was asked for; what it does not show was done at once.
+fn is_in_force(command: &Value, state: &Value) -> bool {
+    let (id, action) = (&command["id"], &command["action"]);
+    let verb = action["type"].as_str().unwrap_or_default();
+    let number = |name: &str| {
+        let value = &action["config"][name];
+        let value = value.get("U8").unwrap_or(value);
+        value.as_f64().or(value.as_bool().map(|on| f64::from(u8::from(on))))
+    };
+    match (id.as_str().unwrap_or_default(), verb) {
+        (id @ ("vacuum" | "main_brush" | "side_brush"), _) => {
+            let speed = match verb {
+                "Enable" => Some(100.0),
+                "Disable" => Some(0.0),
+                _ => number("speed"),
+            };
+            state[id].as_f64() == speed
+        }
+        ("lidar", "Enable") => {
+            let pwm = state["lidar"].as_f64();
+            pwm.is_some() && number("pwm").is_none_or(|wanted| pwm == Some(wanted))
+        }
+        _ => true,
+    }
 }
 
 /// The message that controls a component.

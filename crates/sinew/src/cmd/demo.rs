@@ -13,17 +13,19 @@ pub(crate) struct Args {
 
 const HINTS: &str = "
 Try, in another terminal (the binary is target/release/sinew):
-  sinew status
+  sinew robots
+  sinew status --robot vacuum
   sinew vacuum drive --linear 0.2 --for 3s
   sinew vacuum dock
-  sinew watch
+  sinew teach enter; sinew teach record wave --for 5s; sinew teach play wave; sinew teach exit
+  sinew watch --robot g1
   sinew control                      # all components and what they take
 Ctrl-C stops the robot, then the daemon.";
 
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     let mut config = args.settings.effective()?;
     if config.robot.is_empty() {
-        config.robot.push(Robot::new("sim:".into()));
+        config.robot = vec![Robot::vacuum("sim:".into()), Robot::g1("sim:".into())];
     }
     super::serve::serve(&config, || Ok(Tap::default()), json, HINTS)
 }

@@ -163,6 +163,15 @@ fn describe(robot: &Value) -> Vec<String> {
     );
     row("holder", text(&robot["holder"]));
     row("stopped by", text(&robot["stopped_by"]));
+    if state["teaching"].is_boolean() {
+        teaching_rows(state, &mut row);
+    } else {
+        vacuum_rows(state, &mut row);
+    }
+    lines
+}
+
+fn vacuum_rows(state: &Value, row: &mut impl FnMut(&str, String)) {
     if let Some(percent) = state["battery_percent"].as_u64() {
         row("battery", format!("{percent} %, {} V", number(&state["battery_volts"], 1)));
     }
@@ -205,7 +214,38 @@ fn describe(robot: &Value) -> Vec<String> {
             counters["frames"], counters["sent"], counters["bad_checks"], counters["dropped"]
         ),
     );
-    lines
+}
+
+fn teaching_rows(state: &Value, row: &mut impl FnMut(&str, String)) {
+    let on = |name: &str| if state[name] == true { "on" } else { "off" };
+    row("teaching", on("teaching").into());
+    row(
+        "recording",
+        format!(
+            "{}, {} frames, {} ms",
+            on("recording"),
+            state["recorded_frames"],
+            state["recorded_ms"]
+        ),
+    );
+    row(
+        "playing",
+        match &state["playing"] {
+            Value::Null => "-".into(),
+            playing => format!("{} {}", playing["id"], text(&playing["name"])),
+        },
+    );
+    let positions = state["positions"].as_array().cloned().unwrap_or_default();
+    let positions: Vec<_> = positions.iter().map(|position| number(position, 2)).collect();
+    row("joints", positions.join(" "));
+    let counters = &state["counters"];
+    row(
+        "link",
+        format!(
+            "{} datagrams in, {} out, {} retries",
+            counters["received"], counters["sent"], counters["retries"]
+        ),
+    );
 }
 
 fn link(link: &Value) -> String {

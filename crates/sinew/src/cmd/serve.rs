@@ -39,6 +39,9 @@ pub(crate) struct Settings {
     /// A vacuum, as `serial:/dev/ttyS3` or `sim:`.
     #[arg(long, value_name = "LINK")]
     vacuum: Option<Address>,
+    /// A G1's teaching service, as `udp:192.168.86.3` or `sim:`.
+    #[arg(long, value_name = "LINK")]
+    g1: Option<Address>,
     /// Document 003's interface: ADDRESS:PORT, port 0 for any, or off.
     #[arg(long, value_name = "ADDR")]
     tcp: Option<Port>,
@@ -75,10 +78,14 @@ impl Settings {
         server.http = self.http.unwrap_or(server.http);
         server.token_file = self.token_file.clone().or(server.token_file.take());
         server.legacy_open |= self.legacy_open;
-        if let Some(address) = &self.vacuum {
-            match config.robot.iter_mut().find(|robot| robot.name == "vacuum") {
-                Some(robot) => robot.link = address.to_string(),
-                None => config.robot.push(Robot::new(address.to_string())),
+        let given = [
+            self.vacuum.as_ref().map(|address| Robot::vacuum(address.to_string())),
+            self.g1.as_ref().map(|address| Robot::g1(address.to_string())),
+        ];
+        for given in given.into_iter().flatten() {
+            match config.robot.iter_mut().find(|robot| robot.name == given.name) {
+                Some(robot) => robot.link = given.link,
+                None => config.robot.push(given),
             }
         }
         for robot in &mut config.robot {

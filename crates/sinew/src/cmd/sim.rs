@@ -4,7 +4,7 @@ use std::{io::Write, path::PathBuf};
 
 use clap::Subcommand;
 use serde_json::json;
-use sinew_io::sim::Simulator;
+use sinew_io::sim::{Discovery, G1Options, G1Simulator, Simulator};
 use sinew_sim::vacuum::Options;
 
 use crate::{DONE, interrupt};
@@ -30,21 +30,49 @@ enum Robot {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// A Unitree G1 that is taught by datagrams.
+    G1 {
+        /// Where its teaching service listens.
+        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:49504")]
+        teach: std::net::SocketAddr,
+        /// Keep its actions in this directory.
+        #[arg(long, value_name = "DIR")]
+        store: Option<PathBuf>,
+        /// Answer discovery on this interface.
+        #[arg(long, value_name = "IFACE")]
+        discovery: Option<String>,
+        /// What the movements of its operator are made from.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
 }
 
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     let interrupted = interrupt::flag()?;
-    let Robot::Vacuum { symlink, rate, seed } = &args.robot;
-    let options = Options { seed: *seed, rate_hz: *rate, ..Options::default() };
-    let simulator = Simulator::spawn(options, symlink.as_deref())?;
-    let link = format!("serial:{}", simulator.path().display());
+    // Held until the end: a simulator runs for as long as it is not dropped.
+    let (link, flag, _robot): (String, &str, Box<dyn std::any::Any>) = match &args.robot {
+        Robot::Vacuum { symlink, rate, seed } => {
+            let options = Options { seed: *seed, rate_hz: *rate, ..Options::default() };
+            let simulator = Simulator::spawn(options, symlink.as_deref())?;
+            (format!("serial:{}", simulator.path().display()), "--vacuum", Box::new(simulator))
+        }
+        Robot::G1 { teach, store, discovery, seed } => {
+            let simulator = G1Simulator::spawn(G1Options {
+                robot: sinew_sim::g1::Options { seed: *seed, ..Default::default() },
+                listen: *teach,
+                store: store.clone(),
+                discovery: discovery.clone().map(Discovery::new),
+            })?;
+            (format!("udp:{}", simulator.address()), "--g1", Box::new(simulator))
+        }
+    };
     let mut out = std::io::stdout().lock();
     if json {
         writeln!(out, "{}", json!({ "type": "ready", "link": link }))?;
     } else {
         writeln!(
             out,
-            "simulated vacuum at {link}\nsinew serve --vacuum {link}   # in another terminal"
+            "simulated robot at {link}\nsinew serve {flag} {link}   # in another terminal"
         )?;
     }
     out.flush()?;

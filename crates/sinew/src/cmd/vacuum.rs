@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use clap::{Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::control::component_control;
+use super::control::{carry_out, component_control};
 use crate::{DONE, client::Daemon, interrupt, output};
 
 /// How often a velocity is sent anew; the robot stops 300 ms after the last one.
@@ -178,7 +178,7 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
             "confirm": confirm,
         }),
     };
-    args.daemon.connect()?.request(command)?;
+    carry_out(&mut args.daemon.connect()?, args.daemon.robot(), command)?;
     output::done(json)
 }
 
@@ -216,7 +216,9 @@ fn drive(args: &Args, config: Value, duration: Duration, json: bool) -> anyhow::
         interrupted.wait(left.min(REFRESH));
     };
     // Also after a refusal: what was accepted before it may still be in force.
-    let halt = json!({ "linear": { "F32": 0.0 }, "angular": { "F32": 0.0 } });
+    // By velocity or by wheel, as it was driven: neither is known to override the other.
+    let names = config.as_object().into_iter().flat_map(Map::keys);
+    let halt: Value = names.map(|name| (name.clone(), json!({ "F32": 0.0 }))).collect();
     let stopped = client.request(configure(&halt));
     driven?;
     stopped?;

@@ -1,0 +1,34 @@
+//! Teaching: what may be asked of a robot that can be taught, and the session that asks it over
+//! the teaching datagrams.
+//!
+//! [`Verb`] and [`Answer`] are the vocabulary, the same for every transport. [`Session`] is one
+//! transport: the datagrams of `docs/protocols/teach.md`. It has no clock and no socket: every call
+//! brings the time, and what is to be sent is fetched.
+//!
+//! What keeps it safe: a stop is sent at once and drops everything that waits; teaching ends by
+//! itself when nobody asks for anything, when the link is gone too long, and on
+//! [`close`](Session::close); nothing a peer sends changes anything unless its check, its size, its
+//! number and its values are right.
+
+mod answer;
+mod cycle;
+mod ending;
+mod event;
+mod exchange;
+mod receive;
+mod requests;
+mod saving;
+mod session;
+mod settings;
+mod state;
+mod status;
+mod take;
+mod verb;
+
+pub use answer::{Action, Answer, Kind};
+pub use event::{Event, Output};
+pub use session::{RequestId, Session};
+pub use settings::Settings;
+pub use state::{Counters, Link, MODE_IDLE, MODE_PLAYING, MODE_RECORDING, MODE_TEACHING};
+pub use state::{Playing, State};
+pub use verb::{OPS, Op, Target, Verb, parse};

@@ -1,0 +1,191 @@
+use std::time::{Duration, Instant};
+
+use sinew_wire::teach::{Command, Message};
+
+use super::{
+    Answer, Event, Link, RequestId, Session,
+    exchange::{Exchange, Waited},
+};
+use crate::{Code, Refusal};
+
+/// A stop that got lost is sent again sooner than anything else, and more often.
+const STOP_TRIES: u32 = 8;
+const STOP_RETRY: Duration = Duration::from_millis(100);
+
+const EXIT: Message<'static> = Message::Exit { mode_flags: 0, rest: &[] };
+
+/// What these datagrams can promise about a stop.
+const STOP_NOTE: &str = "sent as 0x0E, exit teaching, since these datagrams have no stop: Sinew's \
+                         simulator ends playback and holds the pose; that any other robot does is \
+                         unproven";
+const STOP_ENDS_TEACHING: &str = "; teaching ended with it";
+
+/// 0x0E on its way, for whoever wants it.
+#[derive(Debug)]
+pub(super) struct Ending {
+    exchange: Exchange,
+    requests: Vec<(RequestId, Wanted)>,
+    by: String,
+    was_teaching: bool,
+}
+
+/// Which answer a request wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Stop,
+    Exit,
+}
+
+impl Ending {
+    pub(super) fn due(&self) -> Instant {
+        self.exchange.due
+    }
+}
+
+impl Session {
+    /// Sends 0x0E before and instead of everything else.
+    pub(super) fn stop_for(&mut self, now: Instant, id: RequestId, by: &str) {
+        if self.state.link == Link::Closed {
+            let closed = Refusal::new(Code::NotReady, self.state.link.to_string());
+            return self.done(id, Err(closed));
+        }
+        self.event(Event::Stopped { by: by.into() });
+        self.drop_requests(&format!("stopped by {by}"));
+        self.end_with(now, Some((id, Wanted::Stop)), format!("stopped by {by}"));
+    }
+
+    /// Ends teaching for the session's own reasons.
+    pub(super) fn begin_exit(&mut self, now: Instant, by: String) {
+        self.end_with(now, None, by);
+    }
+
+    /// Sends 0x0E for a request that cannot wait for the link.
+    pub(super) fn exit_at_once(&mut self, now: Instant, id: RequestId, by: &str) {
+        self.end_with(now, Some((id, Wanted::Exit)), by.into());
+    }
+
+    pub(super) fn begin_closing(&mut self, now: Instant) {
+        let needed = self.state.teaching
+            || self.state.playing.is_some()
+            || self.may_play()
+            || self.exit_on_return
+            || self.ending.is_some();
+        self.drop_requests("the link is being closed");
+        self.set_link(now, Link::Closing);
+        if needed {
+            self.end_with(now, None, "the link is being closed".into());
+        } else {
+            self.closed(now);
+        }
+    }
+
+    fn end_with(&mut self, now: Instant, request: Option<(RequestId, Wanted)>, by: String) {
+        self.send_alone(EXIT);
+        let exchange = self.sent(now, EXIT, STOP_TRIES, STOP_RETRY);
+        let was_teaching = self.state.teaching;
+        // One that is on its way already keeps its pace, so that it ends however often it is asked.
+        let requests = Vec::new();
+        let ending = Ending { exchange, requests, by, was_teaching };
+        self.ending.get_or_insert(ending).requests.extend(request);
+    }
+
+    pub(super) fn advance_ending(&mut self, now: Instant) {
+        let Some(mut ending) = self.ending.take() else { return };
+        match self.wait(now, &mut ending.exchange) {
+            Waited::Enough => {
+                let outcome = Err(self.unanswered(now, "the stop"));
+                self.ended(now, ending, outcome);
+            }
+            _ => self.ending = Some(ending),
+        }
+    }
+
+    /// Whether an answer was to a 0x0E on its way.
+    pub(super) fn ending_answered(&mut self, now: Instant, command: Command, status: u32) -> bool {
+        if command != Command::Exit {
+            return false;
+        }
+        let Some(ending) = self.ending.take() else { return false };
+        let outcome = if status == 0 { Ok(()) } else { Err(refused("to stop", status)) };
+        self.ended(now, ending, outcome);
+        true
+    }
+
+    /// Whether an answer was to what keeps teaching up. A robot that refuses it is not teaching, or
+    /// will not be for long: it is told to end it, so that what it does and what is shown agree.
+    pub(super) fn maintenance_answered(
+        &mut self,
+        now: Instant,
+        command: Command,
+        status: u32,
+    ) -> bool {
+        let maintained = command == Command::Enter && self.maintain_at.is_some();
+        if maintained && status != 0 && self.ending.is_none() {
+            self.begin_exit(now, format!("the robot refused to go on with status {status}"));
+        }
+        maintained
+    }
+
+    fn ended(&mut self, now: Instant, ending: Ending, outcome: Result<(), Refusal>) {
+        let refused = outcome.as_ref().is_err_and(|refusal| refusal.code == Code::Refused);
+        if refused && self.state.link != Link::Closing {
+            // The robot goes on teaching, and must not be asked again without a pause.
+            self.asked = now;
+        } else {
+            self.teaching_ended(&ending.by);
+            let observed = self.state.playing.as_ref().is_some_and(|playing| playing.observed);
+            if outcome.is_ok() {
+                self.play_ended("stopped");
+            } else if !observed {
+                self.play_ended("a stop was sent, and not answered");
+            }
+        }
+        for (id, wanted) in ending.requests {
+            let outcome = match (&outcome, wanted) {
+                (Err(refusal), _) => Err(refusal.clone()),
+                (Ok(()), Wanted::Exit) => Ok(Answer::Exit),
+                (Ok(()), Wanted::Stop) => {
+                    let more = if ending.was_teaching { STOP_ENDS_TEACHING } else { "" };
+                    Ok(Answer::Stop { note: format!("{STOP_NOTE}{more}") })
+                }
+            };
+            self.done(id, outcome);
+        }
+        if self.state.link == Link::Closing {
+            self.closed(now);
+        }
+    }
+
+    fn closed(&mut self, now: Instant) {
+        self.set_link(now, Link::Closed);
+        self.event(Event::Closed);
+    }
+
+    /// The arms are stiff, or nobody will keep them otherwise. The robot's recording went with it.
+    pub(super) fn teaching_ended(&mut self, by: &str) {
+        self.recording_ended(by);
+        self.maintain_at = None;
+        self.trial = None;
+        if let Some(take) = &mut self.take {
+            take.kept = false;
+        }
+        if std::mem::take(&mut self.state.teaching) {
+            self.event(Event::Teaching { on: false, by: by.into() });
+        }
+    }
+
+    pub(super) fn recording_ended(&mut self, by: &str) {
+        if std::mem::take(&mut self.state.recording) {
+            let frames = self.state.recorded_frames;
+            self.event(Event::Recording { on: false, frames, by: by.into() });
+        }
+    }
+}
+
+/// The robot said no.
+pub(super) fn refused(what: &str, status: u32) -> Refusal {
+    Refusal::new(
+        Code::Refused,
+        format!("the robot refused {what} with status {status}, a number of its own"),
+    )
+}

@@ -1,0 +1,101 @@
+use serde::Serialize;
+use sinew_wire::teach::JOINTS;
+
+use super::{Answer, Link, RequestId};
+use crate::Refusal;
+
+/// What a session wants done.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Output {
+    /// Send this datagram.
+    Transmit(Vec<u8>),
+    /// Tell whoever listens.
+    Event(Event),
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Event {
+    /// A request ended, one way or the other. Each request has exactly one such event.
+    Done {
+        /// What [`Session::request`](super::Session::request) returned.
+        id: RequestId,
+        /// How.
+        #[serde(skip)]
+        outcome: Result<Answer, Refusal>,
+    },
+    /// The link changed.
+    Link {
+        /// What it is now.
+        link: Link,
+        /// Milliseconds since the last good datagram; none before the first.
+        silent_ms: Option<u64>,
+    },
+    /// Teaching began or ended.
+    Teaching {
+        /// Which.
+        on: bool,
+        /// Who or what did it.
+        by: String,
+    },
+    /// A recording began or ended.
+    Recording {
+        /// Which.
+        on: bool,
+        /// Frames that came here so far.
+        frames: usize,
+        /// Who or what did it.
+        by: String,
+    },
+    /// The recording is as long as may be kept here; what follows is not.
+    RecordingFull {
+        /// Frames kept.
+        frames: usize,
+    },
+    /// The robot plays an action.
+    Playing {
+        /// Its number.
+        id: u32,
+        /// Its name, when a list told it.
+        name: Option<String>,
+    },
+    /// It no longer does.
+    PlayEnded {
+        /// The action's number.
+        id: u32,
+        /// How that is known.
+        why: &'static str,
+    },
+    /// Somebody stopped the robot; sent, not yet answered.
+    Stopped {
+        /// Who.
+        by: String,
+    },
+    /// The robot's pose.
+    Status {
+        /// Joint positions in the order of the slots, rad.
+        positions: [f32; JOINTS],
+        /// Joint velocities, rad/s.
+        velocities: [f32; JOINTS],
+        /// The robot's clock.
+        time_ms: u32,
+        /// What it does.
+        mode: u32,
+        /// As sent.
+        flags: u32,
+    },
+    /// The robot refused a step of the opening cycle, which goes on all the same.
+    StepRefused {
+        /// The step's command byte.
+        command: u8,
+        /// The robot's own number for why.
+        status: u32,
+    },
+    /// What came is no teaching datagram but an encrypted record: this robot speaks WebRTC. Told
+    /// once.
+    EncryptedPeer,
+    /// Closing is over: nothing will be sent any more.
+    Closed,
+}

@@ -1,0 +1,119 @@
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
+use sinew_wire::teach::{Command, Message, Sequence};
+
+use super::{Event, Output, Session, session::later};
+
+/// Datagrams kept for a caller that does not fetch them.
+const MAX_DATAGRAMS: usize = 32;
+/// Events kept for one.
+const MAX_EVENTS: usize = 512;
+
+/// What waits to be fetched: datagrams first, then events. A datagram gets its number when it is
+/// fetched, so that one that is dropped leaves no gap.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    datagrams: VecDeque<Message<'static>>,
+    events: VecDeque<Event>,
+    sequence: Sequence,
+}
+
+/// A message that was sent and is sent again, with a new number, until it is answered.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    message: Message<'static>,
+    tries_left: u32,
+    retry: Duration,
+    pub(super) due: Instant,
+}
+
+/// What the time brought to an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waited {
+    Still,
+    Again,
+    Enough,
+}
+
+impl Exchange {
+    pub(super) fn command(&self) -> Command {
+        self.message.command()
+    }
+}
+
+impl Session {
+    pub(super) fn fetch(&mut self) -> Option<Output> {
+        while let Some(message) = self.outbox.datagrams.pop_front() {
+            // None of the session's messages has content that a layout cannot carry.
+            if let Ok(bytes) = message.to_vec(self.settings.layout, self.outbox.sequence) {
+                self.outbox.sequence = self.outbox.sequence.next();
+                self.state.counters.sent += 1;
+                return Some(Output::Transmit(bytes));
+            }
+        }
+        self.outbox.events.pop_front().map(Output::Event)
+    }
+
+    pub(super) fn event(&mut self, event: Event) {
+        let events = &mut self.outbox.events;
+        if events.len() >= MAX_EVENTS {
+            // A pose is the least loss: the next one replaces it.
+            let pose = events.iter().position(|event| matches!(event, Event::Status { .. }));
+            events.remove(pose.unwrap_or(0));
+            self.state.counters.events_lost += 1;
+        }
+        self.outbox.events.push_back(event);
+    }
+
+    /// Sends a message, unless the caller has not even fetched the same one sent before.
+    pub(super) fn send(&mut self, message: Message<'static>) {
+        let datagrams = &mut self.outbox.datagrams;
+        if datagrams.len() < MAX_DATAGRAMS && !datagrams.contains(&message) {
+            datagrams.push_back(message);
+        }
+    }
+
+    pub(super) fn send_maintenance(&mut self) {
+        self.send(Message::Maintain { mode_flags: 1, rest: &[] });
+    }
+
+    /// Sends a message instead of everything that waits to be fetched.
+    pub(super) fn send_alone(&mut self, message: Message<'static>) {
+        self.outbox.datagrams.clear();
+        self.outbox.datagrams.push_back(message);
+    }
+
+    pub(super) fn exchange(&mut self, now: Instant, message: Message<'static>) -> Exchange {
+        self.send(message);
+        let retry = self.settings.retry;
+        self.sent(now, message, self.settings.tries, retry)
+    }
+
+    /// An exchange whose message is on its way.
+    pub(super) fn sent(
+        &self,
+        now: Instant,
+        message: Message<'static>,
+        tries: u32,
+        retry: Duration,
+    ) -> Exchange {
+        let tries_left = tries.saturating_sub(1);
+        Exchange { message, tries_left, retry, due: later(now, retry) }
+    }
+
+    /// Sends the message again when it is time to.
+    pub(super) fn wait(&mut self, now: Instant, exchange: &mut Exchange) -> Waited {
+        if now < exchange.due {
+            return Waited::Still;
+        }
+        let Some(left) = exchange.tries_left.checked_sub(1) else { return Waited::Enough };
+        exchange.tries_left = left;
+        exchange.due = later(now, exchange.retry);
+        self.state.counters.retries += 1;
+        self.send(exchange.message);
+        Waited::Again
+    }
+}

@@ -1,0 +1,389 @@
+use std::time::{Duration, Instant};
+
+use sinew_wire::teach::{Command, Keyframes, Message, Name, Play};
+
+use super::{
+    Action, Answer, Event, Link, Playing, RequestId, Session, Target, Verb,
+    ending::refused,
+    exchange::{Exchange, Waited},
+    receive::MAX_ACTIONS,
+    session::later,
+    take::Take,
+};
+use crate::{Code, Refusal, trajectory::MAX_SAVED_MS};
+
+/// Requests that may wait for the one before them.
+const MAX_WAITING: usize = 32;
+
+const PLAY_NOTE: &str = "the action is stored in the robot: its easing, joint limits and speeds \
+                         are the robot's own, not Sinew's";
+
+/// A request whose turn has not come.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    id: RequestId,
+    verb: Verb,
+    by: String,
+    since: Instant,
+}
+
+/// The request that is being carried out.
+#[derive(Debug)]
+pub(super) struct Active {
+    id: RequestId,
+    verb: Verb,
+    by: String,
+    exchange: Exchange,
+    /// What is answered when the robot has said yes.
+    answer: Answer,
+    /// Whether the robot may be teaching on account of this request alone.
+    began_teaching: bool,
+}
+
+impl Active {
+    pub(super) fn due(&self) -> Instant {
+        self.exchange.due
+    }
+}
+
+impl Session {
+    pub(super) fn enqueue(&mut self, now: Instant, id: RequestId, verb: Verb, by: &str) {
+        if let Err(refusal) = self.check(now, &verb) {
+            return self.done(id, Err(refusal));
+        }
+        if verb != Verb::List {
+            self.asked = now;
+        }
+        if verb == Verb::Exit && self.state.link == Link::Lost {
+            return self.exit_at_once(now, id, by);
+        }
+        self.queue.push_back(Waiting { id, verb, by: by.into(), since: now });
+    }
+
+    /// What can be said at once: about the link, and about what these datagrams cannot do.
+    fn check(&self, now: Instant, verb: &Verb) -> Result<(), Refusal> {
+        match self.state.link {
+            Link::Closing | Link::Closed => {
+                return Err(Refusal::new(Code::NotReady, self.state.link.to_string()));
+            }
+            Link::Lost if *verb != Verb::Exit => return Err(self.link_lost(now)),
+            _ => {}
+        }
+        if self.queue.len() >= MAX_WAITING {
+            let message = format!("{MAX_WAITING} requests wait already");
+            return Err(Refusal::new(Code::Busy, message));
+        }
+        match verb {
+            Verb::Rename { .. } | Verb::Delete { .. } => Err(Refusal::new(
+                Code::Unsupported,
+                format!(
+                    "the teaching datagrams have no {}: the documents describe none; a real G1 \
+                     does it over WebRTC",
+                    verb.op()
+                ),
+            )),
+            Verb::RecordStart { name: Some(name) } | Verb::Save { name: Some(name), .. } => {
+                checked_name(name).map(drop)
+            }
+            Verb::Play { looped: true, .. } => Err(Refusal::new(
+                Code::Unsupported,
+                "loop: a play has no place for it in the teaching datagrams; give it to save",
+            )),
+            Verb::Play { action, keyframes, .. } => {
+                if let Target::Id(id) = action
+                    && !(1..=MAX_ACTIONS).contains(id)
+                {
+                    return Err(invalid(format!("id: wanted 1 to {MAX_ACTIONS}, got {id}")));
+                }
+                slots(keyframes.as_deref().unwrap_or_default()).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// When a request that waits for the link has waited long enough: as long as an opening cycle
+    /// without any answer takes.
+    pub(super) fn queue_due(&self) -> Option<Instant> {
+        let patience = self.settings.retry.saturating_mul(self.settings.tries.saturating_mul(4));
+        let first = self.queue.front().filter(|_| self.state.link != Link::Ready)?;
+        Some(later(first.since, patience))
+    }
+
+    pub(super) fn advance_requests(&mut self, now: Instant) {
+        if let Some(mut active) = self.active.take() {
+            match self.wait(now, &mut active.exchange) {
+                Waited::Enough => self.given_up(now, active),
+                waited => {
+                    if waited == Waited::Again && self.trial.is_some() {
+                        self.trial = Some(Take::new(now, self.trial_name()));
+                    }
+                    self.active = Some(active);
+                }
+            }
+        }
+        while self.queue_due().is_some_and(|at| now >= at) {
+            let refusal = self.link_lost(now);
+            if let Some(waiting) = self.queue.pop_front() {
+                self.done(waiting.id, Err(refusal));
+            }
+        }
+        while self.state.link == Link::Ready
+            && self.active.is_none()
+            && self.ending.is_none()
+            && let Some(waiting) = self.queue.pop_front()
+        {
+            self.start(now, waiting);
+        }
+    }
+
+    fn start(&mut self, now: Instant, waiting: Waiting) {
+        let Waiting { id, verb, by, .. } = waiting;
+        match self.prepared(now, &verb) {
+            Err(refusal) => self.done(id, Err(refusal)),
+            Ok((message, answer)) => {
+                let exchange = self.exchange(now, message);
+                let began_teaching = verb == Verb::Enter && !self.state.teaching;
+                self.begin_effects(now, &verb, &by);
+                self.active = Some(Active { id, verb, by, exchange, answer, began_teaching });
+            }
+        }
+    }
+
+    /// The message for a verb and what to answer when the robot has said yes.
+    fn prepared(
+        &mut self,
+        now: Instant,
+        verb: &Verb,
+    ) -> Result<(Message<'static>, Answer), Refusal> {
+        let list = Message::ListRequest { rest: &[] };
+        let record = |on: bool| Message::Record { flag: u32::from(on), rest: &[] };
+        Ok(match verb {
+            Verb::Enter => {
+                let pose_known = self.state.positions.is_some();
+                (self.enter_message(), Answer::Enter { pose_known })
+            }
+            Verb::Exit => (Message::Exit { mode_flags: 0, rest: &[] }, Answer::Exit),
+            Verb::RecordStart { name } => {
+                if !self.state.teaching {
+                    return Err(not_ready("the robot is not being taught; enter first"));
+                }
+                (record(true), Answer::RecordStart { name: name.clone() })
+            }
+            Verb::RecordStop => {
+                if !self.state.recording {
+                    return Err(not_ready("no recording runs"));
+                }
+                (record(false), Answer::Exit)
+            }
+            Verb::Save { name, looped } => self.save_message(now, name.as_deref(), *looped)?,
+            Verb::Play { action: Target::Id(id), .. } => self.play_message(*id, verb)?,
+            // By name: the list tells the number.
+            Verb::Play { .. } | Verb::List => {
+                (list, Answer::List { actions: Vec::new(), unlisted: 0 })
+            }
+            Verb::Stop | Verb::Rename { .. } | Verb::Delete { .. } => {
+                return Err(Refusal::new(Code::Unsupported, "not a request for this link"));
+            }
+        })
+    }
+
+    pub(super) fn play_message(
+        &self,
+        id: u32,
+        verb: &Verb,
+    ) -> Result<(Message<'static>, Answer), Refusal> {
+        let Verb::Play { frames, duration_ms, interpolation, keyframes, .. } = verb else {
+            return Err(Refusal::new(Code::Unsupported, "not a play"));
+        };
+        let keyframes = slots(keyframes.as_deref().unwrap_or_default())?;
+        let message = Message::Play(Play {
+            action_id: id,
+            frame_count: *frames,
+            duration_ms: *duration_ms,
+            interpolation: (*interpolation).into(),
+            keyframes,
+            rest: &[],
+        });
+        let name = self.actions.iter().find(|action| action.id == id);
+        let name = name.map(|action| action.name.clone());
+        Ok((message, Answer::Play { id, name, note: PLAY_NOTE.into() }))
+    }
+
+    /// What counts from the moment of sending, since the robot may act on it unheard.
+    fn begin_effects(&mut self, now: Instant, verb: &Verb, by: &str) {
+        match verb {
+            Verb::Enter => {
+                self.exit_on_return = false;
+                self.maintain_at = Some(later(now, self.settings.maintain));
+                if !std::mem::replace(&mut self.state.teaching, true) {
+                    self.event(Event::Teaching { on: true, by: by.into() });
+                }
+            }
+            // Maintenance after it would enter again.
+            Verb::Exit => self.maintain_at = None,
+            Verb::RecordStart { name } => self.trial = Some(Take::new(now, name.clone())),
+            Verb::RecordStop => {
+                if let Some(take) = &mut self.take {
+                    take.end(now);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn list_answered(&mut self, now: Instant, actions: Vec<Action>, unlisted: usize) {
+        self.actions.clone_from(&actions);
+        let asked = |active: &Active| active.exchange.command() == Command::List;
+        let Some(active) = self.active.take_if(|active| asked(active)) else {
+            self.state.counters.unasked += 1;
+            return;
+        };
+        let Verb::Play { action: Target::Name(name), .. } = &active.verb else {
+            return self.done(active.id, Ok(Answer::List { actions, unlisted }));
+        };
+        let found = actions.iter().find(|action| action.name == *name);
+        let found = found.ok_or_else(|| no_such_action(name, &actions));
+        match found.and_then(|action| self.play_message(action.id, &active.verb)) {
+            Err(refusal) => self.done(active.id, Err(refusal)),
+            Ok((message, answer)) => {
+                let exchange = self.exchange(now, message);
+                self.active = Some(Active { exchange, answer, ..active });
+            }
+        }
+    }
+
+    /// Whether an answer was to the request that is being carried out.
+    pub(super) fn request_answered(&mut self, now: Instant, command: Command, status: u32) -> bool {
+        let asked = |active: &Active| active.exchange.command() == command;
+        let Some(active) = self.active.take_if(|active| asked(active)) else { return false };
+        if status == 0 {
+            let answer = self.carried_out(now, &active);
+            self.done(active.id, Ok(answer));
+        } else {
+            self.turned_down(now, &active);
+            let mut refusal = refused(active.verb.op(), status);
+            if matches!(active.verb, Verb::Save { .. }) {
+                refusal.message.push_str("; a name that is taken and a full store are likely");
+            }
+            self.done(active.id, Err(refusal));
+        }
+        true
+    }
+
+    /// The robot did it, or may have done it.
+    fn carried_out(&mut self, now: Instant, active: &Active) -> Answer {
+        match &active.verb {
+            Verb::Exit => self.teaching_ended(&active.by),
+            Verb::RecordStart { name } => {
+                self.take = Some(self.trial.take().unwrap_or_else(|| Take::new(now, None)));
+                self.state.recording = true;
+                self.state.recording_name.clone_from(name);
+                self.count_frames();
+                let frames = self.state.recorded_frames;
+                self.event(Event::Recording { on: true, frames, by: active.by.clone() });
+            }
+            Verb::RecordStop => {
+                self.recording_ended(&active.by);
+                return self.record_answer();
+            }
+            Verb::Play { duration_ms, .. } => self.play_began(now, &active.answer, *duration_ms),
+            _ => {}
+        }
+        active.answer.clone()
+    }
+
+    /// The robot said no: what was assumed on sending is taken back.
+    fn turned_down(&mut self, now: Instant, active: &Active) {
+        match &active.verb {
+            Verb::Enter if active.began_teaching => self.teaching_ended("the robot refused"),
+            Verb::Exit => self.maintain_at = Some(later(now, self.settings.maintain)),
+            Verb::RecordStart { .. } => self.trial = None,
+            Verb::RecordStop => {
+                if let Some(take) = &mut self.take {
+                    take.go_on();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The robot did not say. Everything goes on as if it had said yes, so that nothing it may be
+    /// doing goes unwatched; only the answer tells the difference.
+    fn given_up(&mut self, now: Instant, active: Active) {
+        // A list that only looks up a name has started nothing.
+        if active.exchange.command() != Command::List {
+            self.carried_out(now, &active);
+        }
+        let refusal = self.unanswered(now, active.verb.op());
+        self.done(active.id, Err(refusal));
+    }
+
+    pub(super) fn unanswered(&self, now: Instant, op: &str) -> Refusal {
+        if self.state.last_seen.is_none() {
+            return self.link_lost(now);
+        }
+        Refusal::new(
+            Code::Unconfirmed,
+            format!("the robot did not answer {op}; it may or may not have done it"),
+        )
+    }
+
+    fn play_began(&mut self, now: Instant, answer: &Answer, duration_ms: u32) {
+        let Answer::Play { id, name, .. } = answer else { return };
+        let longest = if duration_ms == 0 { MAX_SAVED_MS } else { duration_ms };
+        self.play_until = Some(later(now, Duration::from_millis(longest.into())));
+        self.state.playing = Some(Playing { id: *id, name: name.clone(), observed: false });
+        self.event(Event::Playing { id: *id, name: name.clone() });
+    }
+
+    /// Whether a play was sent that the robot has not answered.
+    pub(super) fn may_play(&self) -> bool {
+        self.active.as_ref().is_some_and(|active| active.exchange.command() == Command::Play)
+    }
+
+    /// Nothing that waits is sent; what was sent may have been done.
+    pub(super) fn drop_requests(&mut self, why: &str) {
+        self.trial = None;
+        if let Some(active) = self.active.take() {
+            let message = format!("{why} before the robot answered {}", active.verb.op());
+            self.done(active.id, Err(Refusal::new(Code::Unconfirmed, message)));
+        }
+        self.fail_waiting(&not_ready(why));
+    }
+
+    pub(super) fn fail_waiting(&mut self, refusal: &Refusal) {
+        while let Some(waiting) = self.queue.pop_front() {
+            self.done(waiting.id, Err(refusal.clone()));
+        }
+    }
+
+    pub(super) fn done(&mut self, id: RequestId, outcome: Result<Answer, Refusal>) {
+        self.event(Event::Done { id, outcome });
+    }
+
+    fn trial_name(&self) -> Option<String> {
+        self.trial.as_ref().and_then(|trial| trial.name.clone())
+    }
+}
+
+pub(super) fn checked_name(name: &str) -> Result<Name, Refusal> {
+    Name::new(name).map_err(|error| invalid(error.to_string()))
+}
+
+fn slots(keyframes: &[sinew_wire::teach::Keyframe]) -> Result<Keyframes, Refusal> {
+    Keyframes::new(keyframes).map_err(|error| invalid(error.to_string()))
+}
+
+fn no_such_action(name: &str, actions: &[Action]) -> Refusal {
+    let names: Vec<_> = actions.iter().map(|action| action.name.as_str()).collect();
+    let stored = if names.is_empty() { "none".into() } else { names.join(", ") };
+    Refusal::new(Code::NotFound, format!("no action is called {name:?}; stored are: {stored}"))
+}
+
+fn invalid(message: String) -> Refusal {
+    Refusal::new(Code::InvalidArgument, message)
+}
+
+pub(super) fn not_ready(message: &str) -> Refusal {
+    Refusal::new(Code::NotReady, message)
+}

@@ -1,0 +1,132 @@
+use std::time::Instant;
+
+use sinew_wire::teach::{JOINTS, KEYFRAME_SLOTS, Keyframes, Message, Save, State};
+
+use super::{
+    Answer, Session,
+    requests::{checked_name, not_ready},
+    status::Stream,
+    take::Take,
+};
+use crate::{
+    Code, Refusal,
+    trajectory::{MAX_SAVED_MS, reduce},
+};
+
+/// Flags of a save.
+const SAVE: u32 = 1;
+const LOOP: u32 = 2;
+
+const OWN_RECORDING: &str = "the robot pushed no status, so it was asked to store its own recording; how good that is, \
+     only the robot knows";
+
+/// An error above this is seen from across the room, rad.
+const ROUGH: f32 = 0.1;
+const ROUGH_NOTE: &str = "twenty keyframes hold only the rough of this motion; a shorter one, or one that moves fewer \
+     joints, comes out better";
+
+impl Session {
+    /// The robot's own state, as far as it told it.
+    pub(super) fn enter_message(&self) -> Message<'static> {
+        Message::Enter(State {
+            mode_flags: 1,
+            positions: self.state.positions.unwrap_or([0.0; JOINTS]),
+            velocities: self.state.velocities.unwrap_or([0.0; JOINTS]),
+            imu: [0.0; 6],
+            feet: [0.0; 4],
+            timestamp_ms: self.stream.as_ref().map_or(0, Stream::time_ms),
+            flags: 0,
+            rest: &[],
+        })
+    }
+
+    pub(super) fn save_message(
+        &mut self,
+        now: Instant,
+        name: Option<&str>,
+        looped: bool,
+    ) -> Result<(Message<'static>, Answer), Refusal> {
+        let time = self.save_time(now)?;
+        let take = self.take.as_ref().ok_or_else(|| not_ready("nothing was recorded"))?;
+        let name = name.or(take.name.as_deref()).ok_or_else(|| {
+            Refusal::new(Code::InvalidArgument, "save: wanted name, got none, here or at the start")
+        })?;
+        let field = checked_name(name)?;
+        if take.is_running() {
+            return Err(not_ready("the recording still runs; stop it first"));
+        }
+        if !take.kept {
+            return Err(not_ready(
+                "teaching ended, and the robot's recording with it; what came here can be exported",
+            ));
+        }
+        let duration_ms = take.duration_ms();
+        if duration_ms > MAX_SAVED_MS {
+            return Err(Refusal::new(
+                Code::Unsupported,
+                format!(
+                    "the recording takes {duration_ms} ms and a save holds at most {MAX_SAVED_MS}; \
+                     record a shorter one, or export this one"
+                ),
+            ));
+        }
+        let frames = take.recording().len();
+        let reduced = reduce(take.recording(), KEYFRAME_SLOTS);
+        let reduced =
+            reduced.map_err(|error| Refusal::new(Code::Unsupported, error.to_string()))?;
+        let keyframes = Keyframes::new(&reduced.keyframes)
+            .map_err(|error| Refusal::new(Code::Unsupported, error.to_string()))?;
+        let answer = Answer::Save {
+            name: name.into(),
+            error_rad: (frames > 0).then_some(reduced.error),
+            keyframes: reduced.keyframes.len(),
+            frames,
+            duration_ms,
+            note: match reduced.error {
+                _ if frames == 0 => Some(OWN_RECORDING.into()),
+                error if error > ROUGH => Some(ROUGH_NOTE.into()),
+                _ => None,
+            },
+        };
+        self.saved_at = time;
+        let message = Message::Save(Save {
+            name: field,
+            timestamp: time,
+            duration_ms,
+            frame_count: u32::try_from(frames).unwrap_or(u32::MAX),
+            flags: SAVE | if looped { LOOP } else { 0 },
+            keyframes,
+            rest: &[],
+        });
+        Ok((message, answer))
+    }
+
+    /// The time a save carries. No two saves carry the same: a peer takes a stored name with the
+    /// same time for a repetition.
+    fn save_time(&self, now: Instant) -> Result<u32, Refusal> {
+        let Some(begun) = self.settings.unix_time else {
+            return Err(not_ready("a save carries the time, and this session was not told it"));
+        };
+        let unix = begun.saturating_add(now.saturating_duration_since(self.begun).as_secs());
+        let unix = u32::try_from(unix).unwrap_or(u32::MAX);
+        Ok(unix.max(self.saved_at.saturating_add(1)))
+    }
+
+    pub(super) fn record_answer(&self) -> Answer {
+        let recording = self.take.as_ref().map(Take::recording);
+        let frames = recording.map_or(0, |recording| recording.len());
+        Answer::RecordStop {
+            frames,
+            duration_ms: self.take.as_ref().map_or(0, Take::duration_ms),
+            largest_gap_ms: recording.map_or(0, |recording| recording.largest_gap_ms()),
+            note: (frames == 0)
+                .then(|| "the robot pushes no status: only its own recording exists".into()),
+        }
+    }
+
+    pub(super) fn count_frames(&mut self) {
+        let recording = self.take.as_ref().map(Take::recording);
+        self.state.recorded_frames = recording.map_or(0, |recording| recording.len());
+        self.state.recorded_ms = recording.map_or(0, |recording| recording.duration_ms());
+    }
+}

@@ -1,0 +1,137 @@
+use std::{fmt, time::Instant};
+
+use serde::Serialize;
+use sinew_wire::teach::JOINTS;
+
+/// `mode` of a pushed status: nothing goes on. The documents give the field a place and no
+/// meaning; these four are Sinew's, and all that depends on them is how the end of a playback is
+/// noticed.
+pub const MODE_IDLE: u32 = 0;
+/// `mode`: the arms are compliant.
+pub const MODE_TEACHING: u32 = 1;
+/// `mode`: compliant and recording.
+pub const MODE_RECORDING: u32 = 2;
+/// `mode`: an action plays.
+pub const MODE_PLAYING: u32 = 3;
+
+/// What is known about a robot that can be taught.
+#[derive(Debug, Clone, Serialize)]
+pub struct State {
+    /// How the robot can be reached.
+    pub link: Link,
+    /// When the last good datagram came.
+    #[serde(skip)]
+    pub last_seen: Option<Instant>,
+    /// When the last pose came.
+    #[serde(skip)]
+    pub pose_seen: Option<Instant>,
+    /// Whether the arms may be compliant: true from the first `enter` sent to the last `exit`
+    /// answered or given up.
+    pub teaching: bool,
+    /// Whether a recording runs.
+    pub recording: bool,
+    /// What it is to be called.
+    pub recording_name: Option<String>,
+    /// Frames of the recording that came here.
+    pub recorded_frames: usize,
+    /// How long the recording is.
+    pub recorded_ms: u32,
+    /// The action that plays.
+    pub playing: Option<Playing>,
+    /// What the robot says it does; none when it does not push its status, or no longer.
+    pub mode: Option<u32>,
+    /// Joint positions in the order of the slots, rad; none as with `mode`.
+    pub positions: Option<[f32; JOINTS]>,
+    /// Joint velocities, rad/s; none as with `mode`.
+    pub velocities: Option<[f32; JOINTS]>,
+    /// What went over the wire.
+    pub counters: Counters,
+}
+
+/// How the robot can be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Link {
+    /// The opening cycle runs.
+    Connecting,
+    /// Everything may be asked.
+    Ready,
+    /// The robot went silent; the cycle goes on.
+    Lost,
+    /// Teaching is being ended, then the link is closed.
+    Closing,
+    /// Nothing is sent any more.
+    Closed,
+}
+
+/// An action that plays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Playing {
+    /// Its number.
+    pub id: u32,
+    /// Its name, when a list told it.
+    pub name: Option<String>,
+    /// Whether the robot's status shows it; otherwise it is known by the acknowledgement alone.
+    pub observed: bool,
+}
+
+/// What went over the wire since the session began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Counters {
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Of them, those sent again for want of an answer.
+    pub retries: u64,
+    /// Good datagrams received.
+    pub received: u64,
+    /// Of them, pushed status.
+    pub status: u64,
+    /// Datagrams received once before, or after a newer one.
+    pub stale: u64,
+    /// Answers that nothing had asked for, or not any more.
+    pub unasked: u64,
+    /// Datagrams of another protocol, or damaged.
+    pub foreign: u64,
+    /// Of them, encrypted records.
+    pub encrypted: u64,
+    /// Good datagrams with a command no document describes.
+    pub unknown: u64,
+    /// Good datagrams whose content cannot be: too short, or a pose that is no number.
+    pub malformed: u64,
+    /// Opening cycles without an answer.
+    pub cycles_unanswered: u64,
+    /// Events lost because nobody fetched them.
+    pub events_lost: u64,
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Link::Connecting => "the robot has not answered yet",
+            Link::Ready => "ready",
+            Link::Lost => "the robot no longer answers",
+            Link::Closing => "the link is being closed",
+            Link::Closed => "the link is closed",
+        })
+    }
+}
+
+impl State {
+    pub(super) fn new() -> Self {
+        State {
+            link: Link::Connecting,
+            last_seen: None,
+            pose_seen: None,
+            teaching: false,
+            recording: false,
+            recording_name: None,
+            recorded_frames: 0,
+            recorded_ms: 0,
+            playing: None,
+            mode: None,
+            positions: None,
+            velocities: None,
+            counters: Counters::default(),
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Recorded motions of the arms: keeping, thinning, playing, reading and writing them.
+//!
+//! A motion is frames of twelve joint positions. Which joints those are is a [`JointMap`]; a
+//! keyframe's `joint` is the number of a slot in it, 0 to 11, never a robot's own joint number: the
+//! datagrams' positions come in slots, and a keyframe must name one of them.
+
+mod csv;
+mod curve;
+mod document;
+mod error;
+mod joints;
+mod pieces;
+mod player;
+mod plot;
+mod recording;
+mod reduce;
+mod seq;
+
+pub use csv::{from_csv, to_csv};
+pub use curve::{Curves, Interpolation};
+pub use document::Document;
+pub use error::Error;
+pub use joints::{G1_ARMS, Joint, JointMap};
+pub use pieces::{Piece, pieces};
+pub use player::{Phase, Player, PlayerSettings, Posture};
+pub use plot::{svg, terminal};
+pub use recording::{Frame, Imported, MAX_DURATION_MS, MAX_FRAMES, Pose, Recording};
+pub use reduce::{MAX_SAVED_MS, Reduced, error_of, reduce};
+pub use seq::from_seq;

@@ -1,0 +1,155 @@
+use sinew_wire::teach::JOINTS;
+
+use super::Error;
+
+/// Positions of the twelve joints, rad.
+pub type Pose = [f32; JOINTS];
+
+/// Most frames in a recording: ten minutes at 100 a second.
+pub const MAX_FRAMES: usize = 60_000;
+/// Longest recording.
+pub const MAX_DURATION_MS: u32 = 600_000;
+
+/// A pose at a time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Frame {
+    /// Milliseconds from some beginning.
+    pub time_ms: u32,
+    /// Where the joints were.
+    pub positions: Pose,
+}
+
+/// Frames in order of time, none of them at the same.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Recording {
+    frames: Vec<Frame>,
+}
+
+/// A motion read from somewhere, with what was left out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imported {
+    /// The motion.
+    pub recording: Recording,
+    /// Joints it had that no slot takes.
+    pub dropped: Vec<String>,
+}
+
+impl Recording {
+    /// An empty one.
+    pub fn new() -> Self {
+        Recording::default()
+    }
+
+    /// Adds a frame after all others.
+    pub fn push(&mut self, time_ms: u32, positions: Pose) -> Result<(), Error> {
+        if let Some(value) = positions.iter().find(|value| !value.is_finite()) {
+            return Err(Error::new("position", "a finite number", value));
+        }
+        if self.frames.len() >= MAX_FRAMES {
+            return Err(Error::new("frames", format!("at most {MAX_FRAMES}"), "more"));
+        }
+        if let (Some(first), Some(last)) = (self.frames.first(), self.frames.last()) {
+            if time_ms <= last.time_ms {
+                let wanted = format!("more than the frame before, {} ms", last.time_ms);
+                return Err(Error::new("time_ms", wanted, time_ms));
+            }
+            if time_ms - first.time_ms > MAX_DURATION_MS {
+                let wanted = format!("at most {MAX_DURATION_MS} ms after the first frame");
+                return Err(Error::new("time_ms", wanted, time_ms));
+            }
+        }
+        self.frames.push(Frame { time_ms, positions });
+        Ok(())
+    }
+
+    /// The frames.
+    pub fn frames(&self) -> &[Frame] {
+        &self.frames
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// From the first frame to the last.
+    pub fn duration_ms(&self) -> u32 {
+        match (self.frames.first(), self.frames.last()) {
+            (Some(first), Some(last)) => last.time_ms - first.time_ms,
+            _ => 0,
+        }
+    }
+
+    /// Longest time between two frames.
+    pub fn largest_gap_ms(&self) -> u32 {
+        let pairs = self.frames.iter().zip(self.frames.iter().skip(1));
+        pairs.map(|(a, b)| b.time_ms - a.time_ms).max().unwrap_or(0)
+    }
+
+    /// The pose so many milliseconds after the first frame, on straight lines between frames; the
+    /// last one after the end, none when there are no frames.
+    pub fn pose_at(&self, offset_ms: u32) -> Option<Pose> {
+        let first = self.frames.first()?;
+        let at = u64::from(first.time_ms) + u64::from(offset_ms);
+        let next = self.frames.partition_point(|frame| u64::from(frame.time_ms) <= at);
+        let before = next.checked_sub(1).and_then(|index| self.frames.get(index))?;
+        let Some(after) = self.frames.get(next) else { return Some(before.positions) };
+        let part =
+            (at - u64::from(before.time_ms)) as f64 / f64::from(after.time_ms - before.time_ms);
+        let mut pose = before.positions;
+        for (value, end) in pose.iter_mut().zip(after.positions) {
+            *value = (f64::from(*value) + (f64::from(end) - f64::from(*value)) * part) as f32;
+        }
+        Some(pose)
+    }
+
+    /// The same motion with a frame every `period_ms`, from time 0. The last frame stays, even
+    /// where that leaves a shorter step.
+    pub fn resampled(&self, period_ms: u32) -> Result<Recording, Error> {
+        if period_ms == 0 {
+            return Err(Error::new("period_ms", "at least 1", 0));
+        }
+        let end = self.duration_ms();
+        let mut resampled = Recording::new();
+        let mut at = 0;
+        while let Some(pose) = self.pose_at(at) {
+            resampled.push(at, pose)?;
+            if at == end {
+                break;
+            }
+            at = at.saturating_add(period_ms).min(end);
+        }
+        Ok(resampled)
+    }
+
+    /// Frames `from` to `to`, both included as far as they exist.
+    #[must_use]
+    pub fn part(&self, from: usize, to: usize) -> Recording {
+        let frames = self.frames.iter().take(to.saturating_add(1)).skip(from).copied().collect();
+        Recording { frames }
+    }
+
+    /// Every `step`th frame, the first and the last.
+    pub(super) fn thinned(&self, step: usize) -> Recording {
+        let last = self.frames.len().saturating_sub(1);
+        let kept = |index: &usize| index.is_multiple_of(step.max(1)) || *index == last;
+        let frames = self.frames.iter().enumerate().filter(|(index, _)| kept(index));
+        Recording { frames: frames.map(|(_, frame)| *frame).collect() }
+    }
+}
+
+/// Longest text that is read: twice what the longest recording takes as JSON.
+const MAX_TEXT: usize = 16 << 20;
+
+pub(super) fn check_size(text: &str) -> Result<(), Error> {
+    if text.len() > MAX_TEXT {
+        let wanted = format!("at most {MAX_TEXT} bytes");
+        return Err(Error::new("text", wanted, format!("{} bytes", text.len())));
+    }
+    Ok(())
+}

@@ -1,0 +1,16 @@
+//! Teaching in virtual time, against a small robot scripted here, and the motions it makes.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod bench;
+mod curves;
+mod ending;
+mod files;
+mod hostile;
+mod link;
+mod player;
+mod plots;
+mod record;
+mod reduce;
+mod requests;
+mod verbs;

@@ -1,0 +1,122 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use sinew_robot::{
+    Code, Refusal,
+    teach::{OPS, Target, Verb, parse},
+    trajectory::Interpolation,
+};
+
+fn parsed(value: Value) -> Result<Verb, Refusal> {
+    parse(value.as_object().unwrap())
+}
+
+#[test]
+fn every_verb_is_parsed() {
+    let play = Verb::Play {
+        action: Target::Id(3),
+        frames: 20,
+        duration_ms: 5000,
+        interpolation: Interpolation::Cubic,
+        looped: true,
+        keyframes: None,
+    };
+    let by_name = crate::bench::play(Target::Name("wave".into()));
+    let cases = [
+        (json!({"op": "list"}), Verb::List),
+        (json!({"op": "enter"}), Verb::Enter),
+        (json!({"op": "exit"}), Verb::Exit),
+        (json!({"op": "record_start"}), Verb::RecordStart { name: None }),
+        (json!({"op": "record_start", "name": "a"}), Verb::RecordStart { name: Some("a".into()) }),
+        (json!({"op": "record_stop"}), Verb::RecordStop),
+        (json!({"op": "save", "name": "a"}), crate::bench::save("a")),
+        (
+            json!({"op": "save", "name": "a", "loop": true}),
+            Verb::Save { name: Some("a".into()), looped: true },
+        ),
+        (
+            json!({"op": "play", "id": 3, "frames": 20, "duration_ms": 5000,
+                   "interpolation": "cubic", "loop": true}),
+            play,
+        ),
+        (json!({"op": "play", "name": "wave", "id": null}), by_name),
+        (json!({"op": "stop"}), Verb::Stop),
+        (
+            json!({"op": "rename", "name": "a", "new_name": "b"}),
+            Verb::Rename { name: "a".into(), new_name: "b".into() },
+        ),
+        (json!({"op": "delete", "id": 1}), Verb::Delete { action: Target::Id(1) }),
+        (
+            json!({"type": "Teach", "robot": "g1", "req": 5, "confirm": true, "op": "delete",
+                   "name": "a"}),
+            Verb::Delete { action: Target::Name("a".into()) },
+        ),
+    ];
+    for (value, verb) in cases {
+        assert_eq!(parsed(value), Ok(verb.clone()));
+        assert!(OPS.iter().any(|row| row.op == verb.op()));
+    }
+}
+
+#[test]
+fn what_is_wrong_says_what_was_wanted_and_what_came() {
+    let cases = [
+        (
+            json!({}),
+            "op: wanted one of list, enter, exit, record_start, record_stop, save, play, stop, rename, delete, got nothing",
+        ),
+        (json!({"op": "dance"}), "got \"dance\""),
+        (json!({"op": 5}), "got 5"),
+        (json!({"op": "list", "name": "a"}), "list: wanted no members, got \"name\""),
+        (json!({"op": "play"}), "play: wanted id or name, got neither"),
+        (json!({"op": "play", "id": 1, "name": "a"}), "play: wanted id or name, got both"),
+        (json!({"op": "play", "id": 0}), "play: id: wanted a whole number from 1"),
+        (json!({"op": "play", "id": 1.5}), "got 1.5"),
+        (json!({"op": "play", "id": -1}), "got -1"),
+        (
+            json!({"op": "play", "id": 1, "speed": 2}),
+            "play: wanted id or name, optionally frames, duration_ms, interpolation, loop, got \"speed\"",
+        ),
+        (
+            json!({"op": "play", "id": 1, "interpolation": "quintic"}),
+            "wanted linear, cubic or smooth, got \"quintic\"",
+        ),
+        (json!({"op": "play", "id": 1, "loop": 1}), "loop: wanted true or false, got 1"),
+        (
+            json!({"op": "play", "id": 1, "frames": 4_294_967_296_u64}),
+            "frames: wanted a whole number from 0 to 4294967295",
+        ),
+        (
+            json!({"op": "save", "name": ""}),
+            "save: name: wanted a text that is not empty, got \"\"",
+        ),
+        (
+            json!({"op": "rename", "name": "a"}),
+            "rename: wanted name, new_name, got no \"new_name\"",
+        ),
+    ];
+    for (value, wanted) in cases {
+        let refusal = parsed(value).unwrap_err();
+        assert_eq!(refusal.code, Code::InvalidArgument);
+        assert!(refusal.message.contains(wanted), "{refusal}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_members_make_the_parser_panic(
+        op in "[a-z_]{0,12}|list|save|play|rename|delete|record_start",
+        members in prop::collection::hash_map(
+            "name|new_name|id|frames|duration_ms|interpolation|loop|[a-z]{1,5}",
+            prop_oneof![
+                Just(Value::Null), any::<bool>().prop_map(Value::from),
+                any::<i64>().prop_map(Value::from), any::<f64>().prop_map(Value::from),
+                "\\PC{0,100}".prop_map(Value::from), Just(json!([1])), Just(json!({"a": 1})),
+            ], 0..6),
+    ) {
+        let mut value = json!({ "op": op });
+        value.as_object_mut().unwrap().extend(members);
+        let _any = parsed(value);
+    }
+}

@@ -1,0 +1,192 @@
+//! What a robot does with a client's commands.
+
+use std::{net::SocketAddr, time::Instant};
+
+use sinew_wire::teach::{
+    Action, Actions, Command, Datagram, Interpolation, MAGIC, Message, Name, Play, Save, Sender,
+};
+
+use super::{
+    Code, Key, MAX_ACTIONS, MAX_DURATION, Motion, PLAY_RETRY, Robot, StoredAction,
+    action::keys,
+    clients::Order,
+    player::{Manner, Player, too_long},
+    robot::{Playing, Recording},
+};
+
+impl Robot {
+    /// Obeys a datagram and answers it, if it is one to be obeyed.
+    pub(super) fn obey(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        self.counters.received += 1;
+        let Ok(datagram) = Datagram::new_checked(bytes) else {
+            let ours = bytes.starts_with(&MAGIC);
+            *(if ours { &mut self.counters.malformed } else { &mut self.counters.foreign }) += 1;
+            return;
+        };
+        if let Command::Unknown(_) = Command::from(datagram.command) {
+            self.counters.unknown += 1;
+            return;
+        }
+        match self.clients.hear(from, datagram.sequence, now) {
+            Order::New => self.counters.answered += 1,
+            Order::Duplicate => return self.counters.duplicates += 1,
+            Order::Old => return self.counters.old += 1,
+        }
+        match Message::parse(&datagram, Some(Sender::Host)) {
+            Ok(Message::ListRequest { .. }) => self.send_list(from, &datagram),
+            Ok(message) => {
+                let result = self.execute(now, from, &datagram, &message);
+                self.answer(from, &datagram, result);
+            }
+            Err(_) => self.answer(from, &datagram, Err(Code::BadPayload)),
+        }
+    }
+
+    fn execute(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        datagram: &Datagram<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Code> {
+        match message {
+            Message::ControlMode { .. }
+            | Message::ParameterSync { .. }
+            | Message::Subscribe { .. }
+            | Message::Ready { .. } => {
+                let opening = self.clients.open(from, message.command());
+                if self.needs_opening {
+                    opening?;
+                }
+                if message.command() == Command::Subscribe {
+                    self.clients.subscribe(from, datagram.layout, now);
+                }
+                Ok(())
+            }
+            // Whoever wants the arms to rest needs no introduction.
+            Message::Exit { .. } => {
+                self.stop();
+                Ok(())
+            }
+            _ if self.needs_opening && !self.clients.is_open(from) => Err(Code::NotOpened),
+            Message::Enter(_) => {
+                // A host that gets no status has only zeros to send, so its flags decide nothing.
+                if self.maintained.replace(now).is_none() {
+                    self.operator.restart();
+                }
+                Ok(())
+            }
+            Message::Maintain { .. } => {
+                self.maintained.as_mut().map(|at| *at = now).ok_or(Code::WrongMode)
+            }
+            Message::Record { flag, .. } => self.switch_recording(now, *flag),
+            Message::Save(save) => self.save(save),
+            Message::Play(play) => self.play(now, from, play),
+            _ => Err(Code::BadPayload),
+        }
+    }
+
+    /// Starts or stops a recording. A repeated start goes on with the one that runs.
+    fn switch_recording(&mut self, now: Instant, flag: u32) -> Result<(), Code> {
+        if flag > 1 {
+            return Err(Code::BadPayload);
+        }
+        if self.maintained.is_none() {
+            return Err(Code::WrongMode);
+        }
+        match flag {
+            0 if self.recording.is_none() => return Err(Code::NothingRecorded),
+            0 => self.stop_recording(),
+            _ if self.playing.is_some() => return Err(Code::Busy),
+            _ if self.is_recording() => {}
+            _ => self.recording = Some(Recording { poses: Vec::new(), next: Some(now) }),
+        }
+        Ok(())
+    }
+
+    fn save(&mut self, save: &Save<'_>) -> Result<(), Code> {
+        let name = save.name.as_str().map_err(|_| Code::BadName)?;
+        // A retry may come when the recording is gone, so this comes first.
+        if let Some(stored) = self.store.iter().find(|stored| stored.name == name) {
+            let retry = stored.saved_at == save.timestamp;
+            return if retry { Ok(()) } else { Err(Code::NameTaken) };
+        }
+        if self.store.len() >= MAX_ACTIONS {
+            return Err(Code::StoreFull);
+        }
+        if u128::from(save.duration_ms) > MAX_DURATION.as_millis() {
+            return Err(Code::TooLong);
+        }
+        let own = save.keyframes.iter().next().is_none();
+        if own && self.is_recording() {
+            return Err(Code::Busy);
+        }
+        let recorded = self
+            .recording
+            .as_ref()
+            .map(|recording| (recording.poses.as_slice(), self.recorded_ms(recording.poses.len())));
+        self.store.push(StoredAction::from_save(save, recorded)?);
+        self.store_changed = true;
+        Ok(())
+    }
+
+    fn play(&mut self, now: Instant, from: SocketAddr, play: &Play<'_>) -> Result<(), Code> {
+        let retry = self.latest_play.is_some_and(|(id, began)| {
+            id == play.action_id && now.saturating_duration_since(began) < PLAY_RETRY
+        });
+        if retry {
+            return Ok(());
+        }
+        let index = usize::try_from(play.action_id).ok().and_then(|id| id.checked_sub(1));
+        let action = index.and_then(|index| self.store.get(index)).ok_or(Code::UnknownId)?;
+        if matches!(play.interpolation, Interpolation::Other(_)) {
+            return Err(Code::BadPayload);
+        }
+        if too_long(play.duration_ms) {
+            return Err(Code::TooLong);
+        }
+        let own = keys(&play.keyframes);
+        own.iter().try_for_each(Key::check)?;
+        if self.playing.is_some() || self.is_recording() {
+            return Err(Code::Busy);
+        }
+        let mut manner = Manner {
+            interpolation: play.interpolation,
+            action_ms: action.duration_ms,
+            frames: action.frames,
+            play_frames: play.frame_count,
+            play_ms: play.duration_ms,
+            looped: action.is_looped(),
+        };
+        // Keyframes in a play take the place of the action's motion.
+        let last = own.iter().map(|key| u32::from(key.time_ms)).max();
+        manner.action_ms = last.unwrap_or(manner.action_ms);
+        let own = Motion::Keyframes(own);
+        let motion = if last.is_some() { &own } else { &action.motion };
+        let player = Player::new(motion, manner, &self.arms);
+        self.operator.let_go();
+        self.playing = Some(Playing { player, client: from });
+        self.latest_play = Some((play.action_id, now));
+        Ok(())
+    }
+
+    fn send_list(&mut self, to: SocketAddr, asked: &Datagram<'_>) {
+        let listed = self.store.iter().filter_map(|stored| {
+            // What was stored has a name that fits; the metadata is the simulator's choice.
+            let name = Name::new(&stored.name).ok()?;
+            Some(Action { name, metadata: stored.duration_ms })
+        });
+        let listed: Vec<Action> = listed.collect();
+        if let Ok(list) = Actions::new(&listed) {
+            self.send(to, asked.layout, asked.sequence.next(), &Message::List(list));
+        }
+    }
+
+    fn answer(&mut self, to: SocketAddr, asked: &Datagram<'_>, result: Result<(), Code>) {
+        let code = result.err().unwrap_or(Code::Success);
+        self.counters.refused += u64::from(code != Code::Success);
+        let command = Command::from(asked.command);
+        let answer = Message::Answer { command, status: code.number(), rest: &[] };
+        self.send(to, asked.layout, asked.sequence.next(), &answer);
+    }
+}

@@ -1,0 +1,17 @@
+//! The simulated G1 and the datagram link, in virtual time.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod clients;
+mod discovery;
+mod hostile;
+mod limits;
+mod link;
+mod lossy;
+mod plan;
+mod play;
+mod store;
+mod support;
+mod teaching;
+mod time;
+mod vectors;

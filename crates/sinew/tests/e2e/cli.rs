@@ -1,0 +1,199 @@
+//! The command line: what it prints, and with which code it ends.
+
+use serde_json::{Value, json};
+
+use crate::support::{ALL_OFF, Dir, FORWARD, Rig, STILL, frame, run, until};
+
+fn lines_of(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn commands_talk_to_the_daemon() {
+    let rig = Rig::start();
+    let ask = |args: &[&str]| rig.cli(args).wait();
+
+    let robots = ask(&["robots"]).ok().stdout;
+    let rows: Vec<Vec<_>> = robots.lines().map(|row| row.split_whitespace().collect()).collect();
+    assert_eq!(rows, [["NAME", "KIND", "LINK", "HOLDER"], ["vacuum", "crl200s", "ready", "-"]]);
+    assert!(!robots.contains('\x1b'), "colours are for terminals");
+    let robots = ask(&["robots", "--json"]).ok().json();
+    assert_eq!((&robots[0]["name"], &robots[0]["kind"]), (&json!("vacuum"), &json!("crl200s")));
+    assert_eq!(robots[0]["capabilities"], json!(["drive", "components", "sensors"]));
+
+    let status = ask(&["status"]).ok().stdout;
+    for wanted in ["vacuum (crl200s)  ready", "battery    75 %, 15.0 V", "velocity   0.00 m/s"] {
+        assert!(status.contains(wanted), "{wanted} in {status}");
+    }
+    let status = ask(&["status", "--json"]).ok().json();
+    assert_eq!(status["link"]["state"], "ready");
+    assert_eq!(status["fresh"], true);
+    let unknown = ask(&["status", "--robot", "nobody"]);
+    assert_eq!(unknown.code, Some(1));
+    assert!(unknown.stderr.contains("nobody") && unknown.stderr.contains("vacuum"), "{unknown:?}");
+    assert_eq!(ask(&["vacuum", "led", "3", "--robot", "nobody"]).code, Some(1));
+
+    let watched = ask(&["watch", "--for", "1s", "--max-hz", "10"]).ok().stdout;
+    assert!(watched.matches("vacuum (crl200s)").count() >= 3, "{watched}");
+    let watched = lines_of(&ask(&["watch", "--for", "500ms", "--json"]).ok().stdout);
+    assert!(watched.iter().all(|message| message["type"] == "Event"));
+    assert!(watched.iter().any(|message| message["topic"] == "state"));
+
+    let mark = rig.quiet();
+    assert_eq!(ask(&["control", "led", "Configure", "state=4"]).ok().stdout, "");
+    let typed = ask(&["control", "led", "Configure", r#"state={"U8":5}"#, "--json"]);
+    assert_eq!(typed.ok().json(), json!({ "ok": true }));
+    ask(&["vacuum", "led", "6"]).ok();
+    ask(&["vacuum", "set", "main-brush", "40"]).ok();
+    // The end of each client stops the wheels, which is said once while it is repeated.
+    rig.expect(mark, "components", &["8D 04", STILL, "8D 05", "8D 06", "65 02", "6A 28"]);
+    // The lidar waits for its turn, and the command line for the lidar.
+    ask(&["vacuum", "lidar", "on", "--pwm", "50"]).ok();
+    rig.await_frame(mark, "71 32 00 00 00");
+    let mark = rig.quiet();
+    assert_eq!(ask(&["stop", "--json"]).ok().json(), json!({ "ok": true }));
+    rig.expect(mark, "stop", &[&[STILL], &ALL_OFF[..]].concat());
+
+    // What is wrong, what is refused.
+    let mark = rig.quiet();
+    for (args, code, what) in [
+        (&["control", "led", "Configure", "state"][..], 2, "NAME=VALUE"),
+        (&["control", "led", "Enable"], 1, "led supports Configure"),
+        (&["control", "led", "Configure", "state=300"], 1, "0 to 255"),
+        (&["control", "mcu", "Disable"], 1, "not_confirmed"),
+        (&["vacuum", "imu", "calibrate"], 1, "not_confirmed"),
+        (&["vacuum", "raw", "0x99", "00"], 1, "not_confirmed"),
+        (&["vacuum", "raw", "0x199"], 2, "0x199"),
+        (&["vacuum", "set", "vacuum", "101"], 2, "101"),
+        (&["vacuum", "drive", "--linear", "0.2"], 2, "--for"),
+        (&["vacuum", "drive", "--for", "soon"], 2, "500ms"),
+        (&["fly"], 2, "fly"),
+        (&["status", "--frobnicate"], 2, "--frobnicate"),
+    ] {
+        let ended = ask(args);
+        assert_eq!(ended.code, Some(code), "{args:?}: {ended:?}");
+        assert!(ended.stderr.contains(what), "{args:?}: {ended:?}");
+        assert_eq!(ended.stdout, "");
+    }
+    rig.expect(mark, "nothing", &[]);
+    // The drive is enabled before the speed is refused.
+    let fast = ask(&["vacuum", "drive", "--linear", "0.5", "--for", "1s"]);
+    assert_eq!(fast.code, Some(1));
+    assert!(fast.stderr.contains("0.3 m/s"), "{fast:?}");
+    assert!(rig.velocities(mark).iter().all(|sent| *sent == frame(STILL)));
+    ask(&["vacuum", "raw", "0x8D", "07", "--confirm"]).ok();
+    rig.await_frame(mark, "8D 07");
+}
+
+#[test]
+fn the_list_of_components_needs_no_daemon() {
+    let dir = Dir::new();
+    let list = run(&dir, &["control"]).ok().stdout;
+    assert_eq!(list.lines().count(), 31, "{list}");
+    assert!(list.contains("mcu          Disable    no config"), "{list}");
+    let list = run(&dir, &["control", "--json"]).ok().json();
+    assert_eq!(list.as_array().unwrap().len(), 12);
+}
+
+#[test]
+fn without_a_daemon_it_says_what_to_do() {
+    let dir = Dir::new();
+    // Nobody listens where somebody has just stopped to.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for command in [&["robots"][..], &["status"], &["stop"], &["watch"], &["vacuum", "led", "1"]] {
+        let ended = run(&dir, &[command, &["--server", &port.to_string()]].concat());
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains("sinew serve"), "{ended:?}");
+        assert!(ended.stderr.contains("--link sim:"), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_link_runs_a_daemon_of_its_own() {
+    let dir = Dir::new();
+    let status = run(&dir, &["status", "--link", "sim:", "--json"]).ok().json();
+    assert_eq!(status["link"]["state"], "ready");
+    assert_eq!(status["state"]["version"], "SIM");
+}
+
+#[test]
+fn the_configuration_in_force_is_printed() {
+    let dir = Dir::new();
+    let config = run(&dir, &["config", "--json"]).ok().json();
+    assert_eq!(config["server"]["tcp"], "127.0.0.1:5555");
+    dir.file("sinew.toml", "[server]\nhttp = \"off\"\n[[robot]]\nlink = \"sim:\"\nname = \"v\"\n");
+    let text = run(&dir, &["config", "--deadman-ms", "250"]).ok().stdout;
+    for wanted in ["http = \"off\"", "deadman_ms = 250", "name = \"v\"", "max_linear = 0.3"] {
+        assert!(text.contains(wanted), "{wanted} in {text}");
+    }
+    // What is printed is a configuration.
+    let path = dir.file("again.toml", &text);
+    assert_eq!(run(&dir, &["config", "--config", &path]).ok().stdout, text);
+
+    for (text, wanted) in [
+        ("[server]\ntpc = \"off\"", "did you mean server.tcp?"),
+        ("[sever]\ntcp = \"off\"", "did you mean server?"),
+        ("[[robot]]\nlink = \"sim:\"\ndeadmann_ms = 3", "did you mean robot.deadman_ms?"),
+        ("[[robot]]\nlink = \"sim:\"\ndeadman_ms = 3", "50 to 2000"),
+        ("[[robot]]\nlink = \"sim\"", "wanted serial:PATH or sim:"),
+        ("[server]\ntcp = \"here\"", "wanted ADDRESS:PORT or off"),
+        ("[server", "TOML"),
+    ] {
+        let path = dir.file("wrong.toml", text);
+        for command in ["config", "serve"] {
+            let ended = run(&dir, &[command, "--config", &path]);
+            assert_eq!(ended.code, Some(1), "{text}: {ended:?}");
+            assert!(ended.stderr.contains(wanted), "{text}: {ended:?}");
+            assert!(ended.stderr.contains("wrong.toml"), "{text}: {ended:?}");
+        }
+    }
+    let missing = run(&dir, &["config", "--config", "nowhere.toml"]);
+    assert_eq!(missing.code, Some(1));
+    assert!(missing.stderr.contains("nowhere.toml"), "{missing:?}");
+}
+
+#[test]
+fn two_robots_are_told_apart_by_name() {
+    let dir = Dir::new();
+    let robots = "[[robot]]\nname = \"left\"\nlink = \"sim:\"\n\
+                  [[robot]]\nname = \"right\"\nlink = \"sim:?seed=2\"\n";
+    let config = dir.file("two.toml", robots);
+    let ports = ["--tcp", "off", "--lines", "127.0.0.1:0", "--http", "off"];
+    let args = [&["serve", "--json", "--config", &config][..], &ports].concat();
+    let daemon = crate::support::Process::sinew(&dir, &args);
+    let ready = daemon.ready();
+    assert_eq!(ready["robots"][1], json!({ "name": "right", "kind": "crl200s" }));
+    let server = ready["lines"].as_str().unwrap();
+    let ask = |args: &[&str]| run(&dir, &[args, &["--server", server]].concat());
+    until("both to boot", || {
+        let robots = ask(&["robots", "--json"]).ok().json();
+        let ready = |robot: &Value| robot["link"]["state"] == "ready";
+        robots.as_array().unwrap().iter().all(ready).then_some(())
+    });
+    for command in [&["status"][..], &["vacuum", "led", "5"]] {
+        let ended = ask(command);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains("left, right"), "{ended:?}");
+    }
+    ask(&["vacuum", "led", "5", "--robot", "right"]).ok();
+    let led = |name: &str| {
+        ask(&["status", "--json", "--robot", name]).ok().json()["state"]["led"].clone()
+    };
+    assert_eq!((led("left"), led("right")), (json!(1), json!(5)));
+}
+
+#[test]
+fn watch_ends_on_ctrl_c_and_tells_events() {
+    let rig = Rig::start();
+    let mut watch = rig.cli(&["watch", "--json"]);
+    watch.line();
+    let mark = rig.mark();
+    rig.cli(&["vacuum", "drive", "--linear", "0.2", "--for", "200ms"]).wait().ok();
+    rig.await_frame(mark, FORWARD);
+    until("the event", || {
+        let message: Value = serde_json::from_str(&watch.line()).unwrap();
+        (message["data"]["event"] == "enabled").then_some(())
+    });
+    watch.signal("INT");
+    watch.wait().ok();
+}
