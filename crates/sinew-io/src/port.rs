@@ -1,17 +1,25 @@
 //! A byte port that never blocks: a serial device, or the master of a pseudo-terminal.
+//!
+//! Asking a terminal for bytes that are not there, by `poll` or `read`, waits for a thread of the
+//! kernel that moves them, and that thread has no real-time priority: under load the heartbeat would
+//! wait with it. So a port says when something new has come (edge-triggered), and is asked only then.
 
 use std::{
     collections::VecDeque,
     io,
+    mem::MaybeUninit,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::Path,
 };
 
 use rustix::{
+    event::{Timespec, epoll},
     fs::{FlockOperation, Mode, OFlags, flock, open},
-    io::Errno,
+    io::{Errno, retry_on_intr},
     termios::{OptionalActions, ioctl_tiocexcl, tcgetattr, tcsetattr},
 };
+
+use crate::wake::Ready;
 
 /// Frames that may wait for the port to take them. At one every 20 ms this is over half a second:
 /// whatever has waited that long is stale, and the port is stuck.
@@ -20,7 +28,13 @@ const MAX_WAITING: usize = 32;
 #[derive(Debug)]
 pub(crate) struct Port {
     fd: OwnedFd,
+    /// An epoll that watches it.
+    events: OwnedFd,
+    /// Nobody is at its other end any more.
+    gone: bool,
     waiting: VecDeque<Vec<u8>>,
+    /// It took no more, and will say when it does.
+    is_stuck: bool,
     /// Bytes of the first waiting frame that are out already.
     sent: usize,
 }
@@ -41,19 +55,36 @@ impl Port {
         if !is_pseudo_terminal(path) {
             let _ = ioctl_tiocexcl(&fd);
         }
-        Ok(Port::new(fd))
+        Port::new(fd)
     }
 
-    pub(crate) fn new(fd: OwnedFd) -> Self {
-        Port { fd, waiting: VecDeque::new(), sent: 0 }
+    pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
+        let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let new = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        epoll::add(&events, &fd, epoll::EventData::new_u64(0), new)?;
+        Ok(Port { fd, events, gone: false, waiting: VecDeque::new(), is_stuck: false, sent: 0 })
+    }
+
+    /// What is new since the last time. What is readable must be read to its end.
+    pub(crate) fn take_events(&mut self) -> io::Result<Ready> {
+        let mut space = [MaybeUninit::uninit()];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let (events, _) = epoll::wait(&self.events, &mut space, Some(&at_once))?;
+        let flags = events.first().map_or(epoll::EventFlags::empty(), |event| event.flags);
+        self.gone |= flags.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR);
+        Ok(Ready {
+            readable: flags.contains(epoll::EventFlags::IN) || self.gone,
+            writable: flags.contains(epoll::EventFlags::OUT),
+        })
     }
 
     /// Reads what is there. `Ok(0)` is nothing yet; the end of the port is an error.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        match rustix::io::read(&self.fd, buffer) {
+        match retry_on_intr(|| rustix::io::read(&self.fd, &mut *buffer)) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(count) => Ok(count),
-            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+            Err(Errno::AGAIN) if self.gone => Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(Errno::AGAIN) => Ok(0),
             Err(error) => Err(error.into()),
         }
     }
@@ -69,6 +100,18 @@ impl Port {
 
     /// Sends what the port takes of what is waiting.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
+        let had_room = !self.is_stuck;
+        self.send_waiting()?;
+        self.is_stuck = self.is_waiting();
+        if had_room == self.is_stuck {
+            let mut new = epoll::EventFlags::IN | epoll::EventFlags::ET;
+            new.set(epoll::EventFlags::OUT, self.is_stuck);
+            epoll::modify(&self.events, &self.fd, epoll::EventData::new_u64(0), new)?;
+        }
+        Ok(())
+    }
+
+    fn send_waiting(&mut self) -> io::Result<()> {
         while let Some(frame) = self.waiting.front() {
             match rustix::io::write(&self.fd, frame.get(self.sent..).unwrap_or_default()) {
                 Ok(count) => self.sent += count,
@@ -93,8 +136,13 @@ impl Port {
         !self.waiting.is_empty()
     }
 
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// Readable when there is something for [`take_events`](Self::take_events).
+    pub(crate) fn events(&self) -> BorrowedFd<'_> {
+        self.events.as_fd()
     }
 }
 

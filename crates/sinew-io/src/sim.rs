@@ -38,7 +38,7 @@ impl Simulator {
         let waker = Arc::new(Waker::new()?);
         let ending = Arc::new(AtomicBool::new(false));
         let pump = Pump {
-            port: Port::new(pty.master()?),
+            port: Port::new(pty.master()?)?,
             _pty: pty,
             controller: Controller::new(options, Instant::now()),
             waker: Arc::clone(&waker),
@@ -91,10 +91,11 @@ impl Pump {
                 }
             }
             let until = Some(self.controller.poll_timeout());
-            let to_write = self.port.is_waiting();
-            match self.waker.wait(Some(self.port.fd()), to_write, until) {
-                Ok(ready) if ready.writable => {
-                    let _ = self.port.flush();
+            match self.waker.wait(Some(self.port.events()), false, until) {
+                Ok(ready) if ready.readable => {
+                    if self.port.take_events().is_ok_and(|ready| ready.writable) {
+                        let _ = self.port.flush();
+                    }
                 }
                 Ok(_) => {}
                 Err(_) => thread::sleep(std::time::Duration::from_millis(1)),

@@ -1,7 +1,7 @@
 //! A vacuum on a thread of its own.
 
 use std::{
-    io,
+    io, mem,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -91,6 +91,7 @@ impl Vacuum {
         let pump = Pump {
             session,
             line: Line::new(address, now)?,
+            readable: false,
             tap,
             inbox,
             shared: Arc::clone(&shared),
@@ -178,6 +179,8 @@ impl Vacuum {
 struct Pump {
     session: Session,
     line: Line,
+    /// The port has something that was not read yet.
+    readable: bool,
     tap: Tap,
     inbox: mpsc::Receiver<Request>,
     shared: Arc<Shared>,
@@ -248,8 +251,12 @@ impl Pump {
     }
 
     fn read(&mut self, buffer: &mut [u8]) {
+        let readable = mem::take(&mut self.readable);
         while let Some(port) = &self.line.port {
-            match port.read(buffer) {
+            // Without new bytes there may still be some that the tap held back.
+            let got = if readable { port.read(buffer) } else { Ok(0) };
+            let to_its_end = readable && port.is_gone();
+            match got {
                 Ok(count) => {
                     let now = Instant::now();
                     let bytes = buffer.get(..count).unwrap_or_default();
@@ -258,7 +265,7 @@ impl Pump {
                         self.session.handle_input(now, &bytes);
                         self.drain(now);
                     }
-                    if count < buffer.len() {
+                    if count < buffer.len() && !to_its_end {
                         return;
                     }
                 }
@@ -298,6 +305,7 @@ impl Pump {
     fn lose_port(&mut self) {
         let now = Instant::now();
         self.line.lose(now);
+        self.readable = false;
         self.session.disconnected(now);
         while let Some(output) = self.session.poll_output() {
             if let Output::Event(event) = output {
@@ -310,16 +318,20 @@ impl Pump {
         let due = [self.session.poll_timeout(), self.tap.poll_timeout(), self.line.reopen_at()];
         let until = due.into_iter().flatten().min();
         let port = self.line.port.as_ref();
-        let to_write = port.is_some_and(Port::is_waiting);
-        let ready = self.shared.waker.wait(port.map(Port::fd), to_write, until);
+        let ready = self.shared.waker.wait(port.map(Port::events), false, until);
         match (ready, &mut self.line.port) {
-            (Ok(ready), Some(port)) => {
-                let failed = ready.writable && port.flush().is_err();
-                if failed || ready.hung_up && !ready.readable {
-                    self.lose_port();
+            (Ok(ready), Some(port)) if ready.readable => {
+                let events = port.take_events();
+                let flushed = match &events {
+                    Ok(events) if events.writable => port.flush(),
+                    _ => Ok(()),
+                };
+                match events {
+                    Ok(events) if flushed.is_ok() => self.readable |= events.readable,
+                    _ => self.lose_port(),
                 }
             }
-            (Ok(_), None) => {}
+            (Ok(_), _) => {}
             // Without poll there is no waiting; do not spin.
             (Err(_), _) => thread::sleep(Duration::from_millis(1)),
         }

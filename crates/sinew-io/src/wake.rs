@@ -17,7 +17,6 @@ pub(crate) struct Waker(OwnedFd);
 pub(crate) struct Ready {
     pub(crate) readable: bool,
     pub(crate) writable: bool,
-    pub(crate) hung_up: bool,
 }
 
 impl Waker {
@@ -55,11 +54,7 @@ impl Waker {
             self.reset();
         }
         let got = fds.get(1).map_or(PollFlags::empty(), PollFd::revents);
-        Ok(Ready {
-            readable: got.contains(PollFlags::IN),
-            writable: got.contains(PollFlags::OUT),
-            hung_up: got.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL),
-        })
+        Ok(Ready { readable: got.contains(PollFlags::IN), writable: got.contains(PollFlags::OUT) })
     }
 }
 

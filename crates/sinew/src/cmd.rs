@@ -125,6 +125,14 @@ impl fmt::Display for Failed {
 #[cfg(feature = "vacuum")]
 impl std::error::Error for Failed {}
 
+/// The daemon's code for what went wrong, if it was the daemon that refused.
+pub(crate) fn code(error: &anyhow::Error) -> Option<&str> {
+    #[cfg(feature = "vacuum")]
+    return error.downcast_ref::<Failed>().map(|failed| failed.code.as_str());
+    #[cfg(not(feature = "vacuum"))]
+    return error.downcast_ref::<Usage>().map(|_| "usage");
+}
+
 /// A duration such as `3s`, `500ms` or `2m`.
 #[cfg(feature = "vacuum")]
 fn duration(text: &str) -> Result<std::time::Duration, String> {

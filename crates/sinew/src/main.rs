@@ -42,8 +42,15 @@ fn main() -> ExitCode {
         Err(error) if output::is_broken_pipe(&error) => ExitCode::from(DONE),
         Err(error) => {
             anstream::eprintln!("{}error:{} {error:#}", output::RED.render(), output::PLAIN);
-            let usage = error.downcast_ref::<cmd::Usage>().is_some();
-            ExitCode::from(if usage { USAGE } else { FAILED })
+            if error.downcast_ref::<cmd::Usage>().is_some() {
+                return ExitCode::from(USAGE);
+            }
+            if args.json {
+                let code = cmd::code(&error).unwrap_or("failed");
+                let error = serde_json::json!({ "code": code, "message": format!("{error:#}") });
+                println!("{}", serde_json::json!({ "ok": false, "error": error }));
+            }
+            ExitCode::from(FAILED)
         }
     }
 }

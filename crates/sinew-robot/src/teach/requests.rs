@@ -273,7 +273,13 @@ impl Session {
     /// The robot did it, or may have done it.
     fn carried_out(&mut self, now: Instant, active: &Active) -> Answer {
         match &active.verb {
-            Verb::Exit => self.teaching_ended(&active.by),
+            Verb::Exit => {
+                self.teaching_ended(&active.by);
+                // 0x0E ends playback too. One that was seen is seen to end; another never will be.
+                if self.state.playing.as_ref().is_some_and(|playing| !playing.observed) {
+                    self.play_ended("exit");
+                }
+            }
             Verb::RecordStart { name } => {
                 self.take = Some(self.trial.take().unwrap_or_else(|| Take::new(now, None)));
                 self.state.recording = true;

@@ -8,12 +8,13 @@ use std::{
 };
 
 use serde_json::json;
+use sinew_sim::vacuum::Received;
 use sinew_wire::gd32::Command;
 
 use crate::{
     Bench, Distribution, Round, Row,
     client::Client,
-    line::{Arrival, Line},
+    line::Line,
     micros,
     process::{Meter, Process},
     raise_priority,
@@ -28,7 +29,7 @@ const TARGET: Duration = Duration::from_millis(1);
 pub(crate) fn bench(bench: &Bench) -> anyhow::Result<()> {
     bench.case("command, TCP to serial bytes", || {
         let line = Line::start(110)?;
-        let daemon = Process::serve(Path::new(env!("CARGO_BIN_EXE_sinew")), &line.link())?;
+        let daemon = Process::serve(Path::new(env!("CARGO_BIN_EXE_sinew")), &line.link(), &[])?;
         let mut client = Client::connect(daemon.address("lines")?)?;
         client.wait_until_ready()?;
         let meter = Meter::start([&daemon])?;
@@ -49,7 +50,7 @@ pub(crate) fn bench(bench: &Bench) -> anyhow::Result<()> {
     })
 }
 
-fn times(client: &mut Client, frames: &Receiver<Arrival>) -> anyhow::Result<Vec<Duration>> {
+fn times(client: &mut Client, frames: &Receiver<Received>) -> anyhow::Result<Vec<Duration>> {
     let mut times = Vec::new();
     for number in 0..COMMANDS {
         // Each differs from the one before, and meets the heartbeat and the status at another time.
@@ -61,7 +62,7 @@ fn times(client: &mut Client, frames: &Receiver<Arrival>) -> anyhow::Result<Vec<
         let begin = Instant::now();
         client.send(line.as_bytes())?;
         let arrived = loop {
-            let Arrival { frame, .. } = frames.recv_timeout(PATIENCE)?;
+            let frame = frames.recv_timeout(PATIENCE)?;
             if frame.command() == Command::Led && frame.payload() == [state] && frame.at >= begin {
                 break frame.at;
             }

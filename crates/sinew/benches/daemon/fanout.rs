@@ -35,7 +35,7 @@ pub(crate) fn bench(bench: &Bench) -> anyhow::Result<()> {
     bench.case("status at 500 Hz to 1,000 subscribers", || {
         raise_file_limit()?;
         let line = Line::start(RATE)?;
-        let daemon = Process::serve(Path::new(env!("CARGO_BIN_EXE_sinew")), &line.link())?;
+        let daemon = Process::serve(Path::new(env!("CARGO_BIN_EXE_sinew")), &line.link(), &[])?;
         let address = daemon.address("lines")?;
         Client::connect(address)?.wait_until_ready()?;
         let mut subscribers = Subscribers::connect(address, SUBSCRIBERS)?;

@@ -25,7 +25,7 @@ pub(crate) fn bench(bench: &Bench) -> anyhow::Result<()> {
 
 fn round(binary: &Path, has_target: bool) -> anyhow::Result<Round> {
     let simulator = Process::sinew(&["sim", "vacuum"])?;
-    let daemon = Process::serve(binary, simulator.link()?)?;
+    let daemon = Process::serve(binary, simulator.link()?, &[])?;
     Client::connect(daemon.address("lines")?)?.wait_until_ready()?;
     let usage = Meter::start([&daemon, &simulator])?.run(TIME)?;
     let resident = daemon.resident()? as f64 / MB;

@@ -1,17 +1,13 @@
-//! The robot's end of the serial line, and when bytes are written and come there.
+//! The robot's end of the serial line, and when bytes come there.
 //!
-//! A pseudo-terminal hands bytes over on a thread of the kernel that has no real-time priority, so
-//! on a busy machine they come late however early they were written, and whoever asks for them waits
-//! for that thread too. So a thread that does not touch the terminal tells when the host wrote, by
-//! an inotify watch on the host's end.
+//! A pseudo-terminal hands bytes over on a thread of the kernel that has no real-time priority: on
+//! a busy machine they come late, however early they were written.
 
 use std::{
-    collections::VecDeque,
     io,
-    mem::MaybeUninit,
     os::fd::OwnedFd,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc,
     },
@@ -21,7 +17,6 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    fs::inotify,
     io::Errno,
 };
 use sinew_io::Pty;
@@ -32,27 +27,18 @@ use crate::raise_priority;
 
 /// Above that of the daemon's thread: this one tells the time.
 const PRIORITY: u8 = 60;
-/// How much later than its bytes a write is told at most.
-const TOLD: Duration = Duration::from_millis(1);
 /// How long the thread may take to notice that it is to end.
 const NOTICE: Duration = Duration::from_millis(20);
-
-/// A frame of the host.
-pub(crate) struct Arrival {
-    pub(crate) frame: Received,
-    /// When the host had written it.
-    pub(crate) written: Instant,
-}
 
 /// A simulated controller on a pseudo-terminal that this process holds.
 pub(crate) struct Line {
     pty: Pty,
-    /// The host's frames.
-    pub(crate) frames: mpsc::Receiver<Arrival>,
+    /// The host's frames, with the time of their arrival.
+    pub(crate) frames: mpsc::Receiver<Received>,
     /// Whether times are taken with real-time priority.
     pub(crate) real_time: bool,
     shared: Arc<Shared>,
-    threads: Vec<thread::JoinHandle<()>>,
+    thread: Option<thread::JoinHandle<()>>,
 }
 
 #[derive(Default)]
@@ -61,8 +47,6 @@ struct Shared {
     /// Status packets are not sent.
     paused: AtomicBool,
     statuses: AtomicU64,
-    /// When the host wrote what has not come yet.
-    written: Mutex<VecDeque<Instant>>,
 }
 
 impl Line {
@@ -74,29 +58,14 @@ impl Line {
         let (priority, raised) = mpsc::channel();
         let options = Options { rate_hz, seed: 1, ..Options::default() };
         let controller = Controller::new(options, Instant::now());
-        let mut end = End {
-            master,
-            last_written: Instant::now(),
-            controller,
-            frames: sender,
-            shared: Arc::clone(&shared),
-        };
-        let watch = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC)?;
-        inotify::add_watch(&watch, pty.path(), inotify::WatchFlags::MODIFY)?;
-        let noted = Arc::clone(&shared);
-        // A pseudo-terminal fails when it is gone, which the case notices by the silence.
-        let threads = vec![
-            thread::Builder::new().name("line".into()).spawn(move || {
-                raise_priority(PRIORITY);
-                let _ = end.run();
-            })?,
-            thread::Builder::new().name("watch".into()).spawn(move || {
-                let _ = priority.send(raise_priority(PRIORITY));
-                let _ = noted.note_writes(&watch);
-            })?,
-        ];
+        let mut end = End { master, controller, frames: sender, shared: Arc::clone(&shared) };
+        let thread = thread::Builder::new().name("line".into()).spawn(move || {
+            let _ = priority.send(raise_priority(PRIORITY));
+            // A pseudo-terminal fails when it is gone, which the case notices by the silence.
+            let _ = end.run();
+        })?;
         let real_time = raised.recv()?;
-        Ok(Line { pty, frames, real_time, shared, threads })
+        Ok(Line { pty, frames, real_time, shared, thread: Some(thread) })
     }
 
     /// What the daemon is to open.
@@ -118,7 +87,7 @@ impl Line {
 impl Drop for Line {
     fn drop(&mut self) {
         self.shared.ending.store(true, Ordering::Release);
-        for thread in self.threads.drain(..) {
+        if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
@@ -128,30 +97,12 @@ impl Shared {
     fn is_ending(&self) -> bool {
         self.ending.load(Ordering::Acquire)
     }
-
-    fn note_writes(&self, watch: &OwnedFd) -> io::Result<()> {
-        let mut buffer = [MaybeUninit::uninit(); 4096];
-        let mut events = inotify::Reader::new(watch, &mut buffer);
-        while !self.is_ending() {
-            match events.next() {
-                Ok(_) => self.written().push_back(Instant::now()),
-                Err(Errno::AGAIN) => wait(watch, PollFlags::IN, NOTICE)?,
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
-    }
-
-    fn written(&self) -> MutexGuard<'_, VecDeque<Instant>> {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 struct End {
     master: OwnedFd,
-    last_written: Instant,
     controller: Controller,
-    frames: mpsc::Sender<Arrival>,
+    frames: mpsc::Sender<Received>,
     shared: Arc<Shared>,
 }
 
@@ -183,14 +134,7 @@ impl End {
         };
         self.controller.handle_input(now, buffer.get(..count).unwrap_or_default());
         for frame in self.controller.take_received() {
-            // The host writes frame by frame, and a write may be told a little after its bytes
-            // came. Two writes in a row may be told as one.
-            if self.shared.written().is_empty() {
-                thread::sleep(TOLD);
-            }
-            let written = self.shared.written().pop_front().unwrap_or(self.last_written);
-            self.last_written = written;
-            let _ = self.frames.send(Arrival { frame, written });
+            let _ = self.frames.send(frame);
         }
         Ok(())
     }

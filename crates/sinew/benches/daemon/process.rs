@@ -13,6 +13,7 @@ use std::{
 use anyhow::Context;
 use rustix::{
     param::clock_ticks_per_second,
+    process::{Pid, Signal, kill_process},
     thread::{CapabilitySet, remove_capability_from_bounding_set},
 };
 use serde_json::Value;
@@ -52,21 +53,32 @@ impl Process {
     }
 
     /// Starts a daemon for one vacuum, on ports that are free.
-    pub(crate) fn serve(binary: &Path, link: &str) -> anyhow::Result<Self> {
+    pub(crate) fn serve(binary: &Path, link: &str, options: &[&str]) -> anyhow::Result<Self> {
         let any = "127.0.0.1:0";
         let args = ["serve", "--vacuum", link, "--tcp", any, "--lines", any, "--http", any];
-        Self::start(binary, &args)
+        Self::start(binary, &[&args, options].concat())
     }
 
     /// The same without the privilege to have real-time priority.
-    pub(crate) fn serve_unprivileged(binary: &Path, link: &str) -> anyhow::Result<Self> {
+    pub(crate) fn serve_unprivileged(
+        binary: &Path,
+        link: &str,
+        options: &[&str],
+    ) -> anyhow::Result<Self> {
         let start = || {
             // Of this thread and what it starts; who may not do it has no privilege to lose.
             let _ = remove_capability_from_bounding_set(CapabilitySet::SYS_NICE);
-            Self::serve(binary, link)
+            Self::serve(binary, link, options)
         };
         thread::scope(|scope| scope.spawn(start).join())
             .unwrap_or_else(|_| anyhow::bail!("the thread that starts the daemon panicked"))
+    }
+
+    /// Ends it in good order.
+    pub(crate) fn end(mut self) -> anyhow::Result<()> {
+        kill_process(Pid::from_child(&self.child), Signal::TERM)?;
+        self.child.wait()?;
+        Ok(())
     }
 
     /// A simulator's link.
@@ -123,12 +135,15 @@ pub(crate) struct Usage {
     pub(crate) bench: f64,
     /// Whoever has nothing to do with the bench.
     pub(crate) others: f64,
+    /// What the host of a virtual machine gave to others.
+    pub(crate) stolen: f64,
 }
 
 struct Ticks {
     processes: Vec<u64>,
     bench: u64,
     all: u64,
+    stolen: u64,
 }
 
 impl<'a> Meter<'a> {
@@ -151,6 +166,7 @@ impl<'a> Meter<'a> {
         let bench = since(now.bench, before.bench);
         let all = since(now.all, before.all);
         Ok(Usage {
+            stolen: since(now.stolen, before.stolen),
             daemon: each.first().copied().unwrap_or_default(),
             bench,
             others: (all - bench - each.iter().sum::<f64>()).max(0.0),
@@ -166,8 +182,11 @@ impl<'a> Meter<'a> {
 
 impl Usage {
     pub(crate) fn note(&self) -> String {
-        let Usage { daemon, bench, others } = self;
-        format!("cores used: daemon {daemon:.2}, bench {bench:.2}, other programs {others:.2}")
+        let Usage { daemon, bench, others, stolen } = self;
+        format!(
+            "cores used: daemon {daemon:.2}, bench {bench:.2}, other programs {others:.2}, \
+             the machine's host {stolen:.3}"
+        )
     }
 }
 
@@ -176,14 +195,15 @@ impl Ticks {
         let of = |process: &&Process| ticks(&process.child.id().to_string());
         let stat = fs::read_to_string("/proc/stat")?;
         let cpu = stat.lines().next().context("/proc/stat is empty")?;
-        // user, nice, system, then idle and waiting, then interrupts.
+        // user, nice, system, then idle and waiting, then interrupts, then stolen.
         let times = cpu.split_whitespace().skip(1).map(str::parse::<u64>);
         let times = times.collect::<Result<Vec<_>, _>>()?;
-        let busy = |index: &usize| times.get(*index).copied().unwrap_or_default();
+        let time = |index: &usize| times.get(*index).copied().unwrap_or_default();
         Ok(Ticks {
             processes: processes.iter().map(of).collect::<anyhow::Result<_>>()?,
             bench: ticks("self")?,
-            all: [0, 1, 2, 5, 6].iter().map(busy).sum(),
+            all: [0, 1, 2, 5, 6].iter().map(time).sum(),
+            stolen: time(&7),
         })
     }
 }

@@ -1,0 +1,180 @@
+use std::{
+    net::{Ipv4Addr, SocketAddr, UdpSocket},
+    time::{Duration, Instant},
+};
+
+use sinew_io::{
+    discovery::Query,
+    g1::G1,
+    sim::{Discovery, G1Options, G1Simulator},
+};
+use sinew_robot::{
+    Code,
+    teach::{Answer, Link, Settings, State, Target, Verb},
+    trajectory::Interpolation,
+};
+use sinew_sim::g1::Options;
+use sinew_wire::teach::Layout;
+use tokio::runtime::Builder;
+
+/// Longer than anything here takes, on the slowest machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn simulator(store: Option<std::path::PathBuf>) -> G1Simulator {
+    G1Simulator::spawn(G1Options {
+        robot: Options::default(),
+        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        store,
+        discovery: None,
+    })
+    .unwrap()
+}
+
+fn g1(address: SocketAddr, layout: Layout) -> G1 {
+    let g1 = G1::spawn(address, Settings { layout, ..Settings::default() }).unwrap();
+    until(&g1, "link", |state| state.link == Link::Ready);
+    g1
+}
+
+fn until(g1: &G1, what: &str, holds: impl Fn(&State) -> bool) {
+    let start = Instant::now();
+    while !holds(&g1.state()) {
+        assert!(start.elapsed() < PATIENCE, "{what}: {:?}", g1.state());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn ask(g1: &G1, verb: Verb) -> Result<Answer, sinew_robot::Refusal> {
+    Builder::new_current_thread().build().unwrap().block_on(g1.teach(verb, "test"))
+}
+
+fn play(name: &str) -> Verb {
+    Verb::Play {
+        action: Target::Name(name.into()),
+        frames: 0,
+        duration_ms: 0,
+        interpolation: Interpolation::Linear,
+        looped: false,
+        keyframes: None,
+    }
+}
+
+fn names(g1: &G1) -> Vec<String> {
+    let Answer::List { actions, .. } = ask(g1, Verb::List).unwrap() else { panic!("no list") };
+    actions.into_iter().map(|action| action.name).collect()
+}
+
+/// The documents' test plan, in order.
+#[test]
+fn a_motion_is_taught_and_played_in_both_layouts() {
+    for layout in [Layout::Documented, Layout::Compact] {
+        let simulator = simulator(None);
+        let g1 = g1(simulator.address(), layout);
+        assert!(names(&g1).is_empty());
+        ask(&g1, Verb::Enter).unwrap();
+        ask(&g1, Verb::RecordStart { name: Some("wave".into()) }).unwrap();
+        until(&g1, "frames", |state| state.recorded_frames >= 25);
+        ask(&g1, Verb::RecordStop).unwrap();
+        let saved = ask(&g1, Verb::Save { name: None, looped: false }).unwrap();
+        let Answer::Save { keyframes, error_rad, .. } = saved else { panic!("{saved:?}") };
+        assert!(keyframes <= 20 && error_rad.is_some());
+        assert_eq!(names(&g1), ["wave"]);
+        ask(&g1, play("wave")).unwrap();
+        until(&g1, "playing", |state| state.playing.is_some());
+        ask(&g1, Verb::Exit).unwrap();
+        until(&g1, "exit", |state| !state.teaching && state.playing.is_none());
+        assert_eq!(ask(&g1, play("never saved")).unwrap_err().code, Code::NotFound);
+        g1.shut_down();
+    }
+}
+
+#[test]
+fn actions_survive_the_robots_restart() {
+    let store = std::env::temp_dir().join(format!("sinew-io-store-{}", std::process::id()));
+    let robot = simulator(Some(store.clone()));
+    let host = g1(robot.address(), Layout::Documented);
+    ask(&host, Verb::Enter).unwrap();
+    ask(&host, Verb::RecordStart { name: None }).unwrap();
+    until(&host, "frames", |state| state.recorded_frames >= 5);
+    ask(&host, Verb::RecordStop).unwrap();
+    // A name that would be a path, were it used as one.
+    ask(&host, Verb::Save { name: Some("../up".into()), looped: false }).unwrap();
+    host.shut_down();
+    drop(robot);
+    let robot = simulator(Some(store.clone()));
+    let host = g1(robot.address(), Layout::Documented);
+    assert_eq!(names(&host), ["../up"]);
+    host.shut_down();
+    drop(robot);
+    let files: Vec<_> =
+        std::fs::read_dir(&store).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(files, ["actions.json"]);
+    std::fs::remove_dir_all(&store).unwrap();
+}
+
+#[test]
+fn the_end_of_the_daemon_ends_teaching() {
+    let simulator = simulator(None);
+    let first = g1(simulator.address(), Layout::Documented);
+    ask(&first, Verb::Enter).unwrap();
+    first.shut_down();
+    let second = g1(simulator.address(), Layout::Documented);
+    until(&second, "mode", |state| state.mode.is_some());
+    assert_eq!(second.state().mode, Some(0), "the arms are stiff again");
+    second.shut_down();
+}
+
+#[test]
+fn nobody_there_is_unconfirmed_or_lost_and_never_success() {
+    let silent = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let g1 = G1::spawn(silent.local_addr().unwrap(), Settings::default()).unwrap();
+    let code = ask(&g1, Verb::List).unwrap_err().code;
+    assert!(matches!(code, Code::Unconfirmed | Code::LinkLost), "{code:?}");
+    g1.shut_down();
+}
+
+#[test]
+fn hostile_datagrams_disturb_neither_side() {
+    let simulator = simulator(None);
+    let g1 = g1(simulator.address(), Layout::Documented);
+    let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    for size in 0..400usize {
+        let datagram: Vec<u8> = (0..size).map(|at| (at * 37 + size) as u8).collect();
+        stranger.send_to(&datagram, simulator.address()).unwrap();
+        let mut header = vec![0x17, 0xFE, 0xFD, 0x00, 0x01, 0x00];
+        header.extend(&datagram);
+        stranger.send_to(&header, simulator.address()).unwrap();
+    }
+    ask(&g1, Verb::Enter).unwrap();
+    assert!(names(&g1).is_empty());
+    g1.shut_down();
+}
+
+/// Multicast stays on loopback, on ports of its own.
+#[test]
+fn a_robot_is_found_on_the_interface_it_answers_on() {
+    let free = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+    let ports = (free(), free());
+    let discovery = Discovery { sn: "SN-1".into(), ports, ..Discovery::new("lo".into()) };
+    let _simulator = G1Simulator::spawn(G1Options {
+        robot: Options::default(),
+        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        store: None,
+        discovery: Some(discovery),
+    })
+    .unwrap();
+    let query = |sn: Option<&str>| Query {
+        interface: Some("lo".into()),
+        sn: sn.map(Into::into),
+        wait: Duration::from_secs(1),
+        ports,
+        ..Query::default()
+    };
+    for sn in [None, Some("SN-1")] {
+        let found = query(sn).run(|_| {}).unwrap();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!((found[0].sn.as_str(), found[0].ip), ("SN-1", Ipv4Addr::LOCALHOST.into()));
+    }
+    let error = Query { interface: Some("no-such".into()), ..query(None) }.run(|_| {}).unwrap_err();
+    assert!(error.to_string().contains("no-such"));
+}
