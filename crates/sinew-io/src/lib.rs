@@ -8,6 +8,7 @@ mod address;
 pub mod discovery;
 pub mod g1;
 mod port;
+mod priority;
 mod pty;
 pub mod sim;
 pub mod tap;

@@ -74,6 +74,9 @@ struct Pump {
 
 impl Pump {
     fn run(mut self) {
+        // A real controller does not wait for the host's processor. Below the host's own thread, so
+        // that the two do not fight where there is only one.
+        crate::priority::raise(10);
         let mut buffer = [0; 4096];
         while !self.ending.load(Ordering::Acquire) {
             let now = Instant::now();

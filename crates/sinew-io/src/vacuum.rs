@@ -99,7 +99,7 @@ impl Vacuum {
         };
         let (priority, raised) = mpsc::channel();
         let thread = thread::Builder::new().name("vacuum".into()).spawn(move || {
-            let _ = priority.send(raise_priority());
+            let _ = priority.send(crate::priority::raise(20));
             pump.run();
         })?;
         *lock(&shared.thread) = Some(thread);
@@ -392,19 +392,4 @@ impl Line {
     fn reopen_at(&self) -> Option<Instant> {
         self.port.is_none().then_some(self.retry_at)
     }
-}
-
-/// Asks for real-time priority for this thread; whether it was given.
-fn raise_priority() -> bool {
-    use thread_priority::{
-        RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
-        set_thread_priority_and_policy, thread_native_id,
-    };
-    let Ok(value) = ThreadPriorityValue::try_from(20u8) else { return false };
-    set_thread_priority_and_policy(
-        thread_native_id(),
-        ThreadPriority::Crossplatform(value),
-        ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo),
-    )
-    .is_ok()
 }

@@ -63,6 +63,12 @@ impl Session {
         self.begin_step(now, 0);
     }
 
+    /// Sends no further step: an opening that is completed while the link is being closed would
+    /// open it again.
+    pub(super) fn end_cycles(&mut self) {
+        self.cycle.running = None;
+    }
+
     pub(super) fn advance_cycle(&mut self, now: Instant) {
         if let Some(mut running) = self.cycle.running.take() {
             match self.wait(now, &mut running.exchange) {

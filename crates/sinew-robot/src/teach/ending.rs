@@ -71,6 +71,7 @@ impl Session {
             || self.exit_on_return
             || self.ending.is_some();
         self.drop_requests("the link is being closed");
+        self.end_cycles();
         self.set_link(now, Link::Closing);
         if needed {
             self.end_with(now, None, "the link is being closed".into());

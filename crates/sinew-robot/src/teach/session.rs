@@ -195,6 +195,8 @@ impl Session {
         self.end_idle(now);
         self.end_play(now);
         self.advance_requests(now);
+        // What was given up just now may be all that was waited for.
+        self.end_idle(now);
         self.maintain(now);
     }
 

@@ -124,7 +124,7 @@ impl Drop for Process {
 pub(crate) struct Meter<'a> {
     processes: Vec<&'a Process>,
     begin: Instant,
-    before: Ticks,
+    before: Spent,
 }
 
 /// Processor time by user, as parts of a core.
@@ -139,24 +139,25 @@ pub(crate) struct Usage {
     pub(crate) stolen: f64,
 }
 
-struct Ticks {
-    processes: Vec<u64>,
-    bench: u64,
-    all: u64,
-    stolen: u64,
+/// Processor time so far, in seconds.
+struct Spent {
+    processes: Vec<f64>,
+    bench: f64,
+    all: f64,
+    stolen: f64,
 }
 
 impl<'a> Meter<'a> {
     pub(crate) fn start(processes: impl Into<Vec<&'a Process>>) -> anyhow::Result<Self> {
         let processes = processes.into();
-        let before = Ticks::now(&processes)?;
+        let before = Spent::now(&processes)?;
         Ok(Meter { processes, begin: Instant::now(), before })
     }
 
     pub(crate) fn read(&self) -> anyhow::Result<Usage> {
-        let (now, before) = (Ticks::now(&self.processes)?, &self.before);
-        let elapsed = self.begin.elapsed().as_secs_f64() * clock_ticks_per_second() as f64;
-        let since = |now: u64, before: u64| now.saturating_sub(before) as f64 / elapsed;
+        let (now, before) = (Spent::now(&self.processes)?, &self.before);
+        let elapsed = self.begin.elapsed().as_secs_f64();
+        let since = |now: f64, before: f64| (now - before) / elapsed;
         let each: Vec<_> = now
             .processes
             .iter()
@@ -190,28 +191,35 @@ impl Usage {
     }
 }
 
-impl Ticks {
+impl Spent {
     fn now(processes: &[&Process]) -> anyhow::Result<Self> {
-        let of = |process: &&Process| ticks(&process.child.id().to_string());
+        let of = |process: &&Process| spent(&process.child.id().to_string());
         let stat = fs::read_to_string("/proc/stat")?;
         let cpu = stat.lines().next().context("/proc/stat is empty")?;
         // user, nice, system, then idle and waiting, then interrupts, then stolen.
-        let times = cpu.split_whitespace().skip(1).map(str::parse::<u64>);
+        let times = cpu.split_whitespace().skip(1).map(str::parse::<f64>);
         let times = times.collect::<Result<Vec<_>, _>>()?;
-        let time = |index: &usize| times.get(*index).copied().unwrap_or_default();
-        Ok(Ticks {
+        let ticks = clock_ticks_per_second() as f64;
+        let time = |index: &usize| times.get(*index).copied().unwrap_or_default() / ticks;
+        Ok(Spent {
             processes: processes.iter().map(of).collect::<anyhow::Result<_>>()?,
-            bench: ticks("self")?,
+            bench: spent("self")?,
             all: [0, 1, 2, 5, 6].iter().map(time).sum(),
             stolen: time(&7),
         })
     }
 }
 
-/// Processor time of a process, user and system.
-fn ticks(process: &str) -> anyhow::Result<u64> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    Ok(field(&stat, 14)?.parse::<u64>()? + field(&stat, 15)?.parse::<u64>()?)
+/// Processor time of a process's threads, user and system, in seconds. The ticks of `stat` would be
+/// too coarse for one that is idle.
+fn spent(process: &str) -> anyhow::Result<f64> {
+    let mut nanos = 0;
+    for task in fs::read_dir(format!("/proc/{process}/task"))? {
+        // A thread may end meanwhile.
+        let stat = fs::read_to_string(task?.path().join("schedstat")).unwrap_or_default();
+        nanos += stat.split(' ').next().and_then(|time| time.parse::<u64>().ok()).unwrap_or(0);
+    }
+    Ok(nanos as f64 / 1e9)
 }
 
 /// A field of a `stat` file, by the number that proc(5) gives it.

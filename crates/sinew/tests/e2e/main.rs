@@ -13,3 +13,4 @@ mod http;
 mod refusals;
 mod safety;
 mod support;
+mod teach;

@@ -1,0 +1,325 @@
+//! [`Pair`]: a session and a simulated robot, a link each way, and a clock of their own.
+
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use sinew_robot::{
+    Refusal,
+    teach::{Answer, Event, Link, Output, RequestId, Session, Settings, Verb},
+};
+use sinew_sim::{
+    g1::{self, Options, Robot},
+    link::{DatagramFaults, Datagrams},
+};
+use sinew_wire::teach::{Command, Datagram, Layout, Message, Sequence};
+
+use crate::rules::Rules;
+
+pub(crate) const fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+pub(crate) const LAYOUTS: [Layout; 2] = [Layout::Documented, Layout::Compact];
+/// Steps that may happen without time passing before the pair is said to hang.
+const MOST_STEPS: u32 = 1000;
+/// Longest payload of a status: what is longer than an answer is one.
+const ANSWER: usize = 44;
+
+/// Where the host is, for the robot.
+pub(crate) fn host_address() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 40_000))
+}
+
+/// How a pair begins.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Setup {
+    pub(crate) seed: u64,
+    pub(crate) settings: Settings,
+    pub(crate) options: Options,
+    /// What goes wrong from host to robot.
+    pub(crate) up: DatagramFaults,
+    /// What goes wrong from robot to host.
+    pub(crate) down: DatagramFaults,
+    /// The number that the robot sees on the host's first datagram.
+    pub(crate) first_request: u16,
+    /// The number that the host sees on the robot's first status.
+    pub(crate) first_status: u16,
+    /// Print every datagram and event.
+    pub(crate) trace: bool,
+}
+
+/// Host and robot.
+pub(crate) struct Pair {
+    pub(crate) host: Session,
+    pub(crate) robot: Robot,
+    pub(crate) up: Datagrams,
+    pub(crate) down: Datagrams,
+    pub(crate) now: Instant,
+    pub(crate) start: Instant,
+    /// What has to hold; asserted after every call.
+    pub(crate) rules: Rules,
+    /// What the robot's owner keeps of its actions.
+    pub(crate) disk: Vec<g1::StoredAction>,
+    /// The latest datagrams that were taken, and when: for whoever wants to send them again.
+    pub(crate) taken_by_robot: Option<(Instant, Vec<u8>)>,
+    pub(crate) taken_by_host: Option<(Instant, Vec<u8>)>,
+    setup: Setup,
+    /// The host's process does nothing before.
+    frozen_until: Option<Instant>,
+    /// Steps since time last passed.
+    steps: u32,
+}
+
+impl Pair {
+    pub(crate) fn new(setup: Setup) -> Self {
+        let now = Instant::now();
+        Pair {
+            host: Session::new(setup.settings.clone(), now),
+            robot: Robot::new(setup.options.clone(), now),
+            up: Datagrams::new(setup.up, setup.seed ^ 0x0BAD),
+            down: Datagrams::new(setup.down, setup.seed ^ 0xD0_0000),
+            now,
+            start: now,
+            rules: Rules::new(now),
+            disk: setup.options.actions.clone(),
+            taken_by_robot: None,
+            taken_by_host: None,
+            setup,
+            frozen_until: None,
+            steps: 0,
+        }
+    }
+
+    /// A pair whose links do nothing wrong.
+    pub(crate) fn clean(layout: Layout, options: Options) -> Self {
+        let settings = Settings { layout, unix_time: Some(1_700_000_000), ..Settings::default() };
+        let mut up = DatagramFaults::default();
+        up.link.delay = ms(1);
+        Pair::new(Setup { settings, options, up, down: up, ..Setup::default() })
+    }
+
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.frozen_until.is_some()
+    }
+
+    /// Lets the host's process sleep.
+    pub(crate) fn freeze(&mut self, until: Instant) {
+        self.frozen_until = Some(until);
+    }
+
+    /// Unplugs both directions.
+    pub(crate) fn cut(&mut self) {
+        self.up.cut();
+        self.down.cut();
+    }
+
+    pub(crate) fn restore(&mut self) {
+        self.up.restore();
+        self.down.restore();
+    }
+
+    /// Cuts the robot's power for a moment.
+    pub(crate) fn restart(&mut self, from_disk: bool) {
+        self.robot.handle_timeout(self.now);
+        self.drain();
+        if from_disk {
+            let pose = self.robot.joints();
+            let actions = self.disk.clone();
+            let options = Options { actions, pose, ..self.setup.options.clone() };
+            self.robot = Robot::new(options, self.now);
+            assert_eq!(self.robot.counters().actions_left_out, 0, "what was stored can be loaded");
+        } else {
+            self.robot.restart(self.now);
+        }
+        self.taken_by_robot = None;
+        self.rules.restarted();
+        self.check();
+    }
+
+    /// Asks the host for something and leaves what it says to be fetched.
+    pub(crate) fn ask(&mut self, verb: Verb) -> RequestId {
+        self.say("ask", || format!("{verb:?}"));
+        let stop = verb == Verb::Stop && self.host.state().link != Link::Closed;
+        let id = self.host.request(self.now, verb, "tester");
+        self.rules.asked(self.now, id, stop);
+        id
+    }
+
+    /// Asks and waits for the outcome.
+    pub(crate) fn get(&mut self, verb: Verb) -> Result<Answer, Refusal> {
+        let id = self.ask(verb.clone());
+        for _ in 0..40_000 {
+            self.drain();
+            if let Some(outcome) = self.rules.outcome(id) {
+                return outcome;
+            }
+            self.step(self.now + ms(1000));
+        }
+        panic!("{verb:?} never ended");
+    }
+
+    pub(crate) fn run(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.now < end {
+            self.step(end);
+        }
+        self.drain();
+    }
+
+    /// Does what is due next, at `until` at the latest.
+    pub(crate) fn step(&mut self, until: Instant) {
+        self.drain();
+        let frozen = self.is_frozen();
+        let next = [
+            self.up.poll_timeout(),
+            self.down.poll_timeout().filter(|_| !frozen),
+            self.host.poll_timeout().filter(|_| !frozen),
+            Some(self.robot.poll_timeout()),
+            self.frozen_until,
+        ];
+        let next = next.into_iter().flatten().fold(until, Instant::min).max(self.now);
+        self.steps = if next > self.now { 0 } else { self.steps + 1 };
+        assert!(self.steps < MOST_STEPS, "called again and again");
+        self.now = next;
+        if self.frozen_until.is_some_and(|until| next >= until) {
+            self.frozen_until = None;
+        }
+        while let Some(bytes) = self.up.receive(self.now) {
+            self.give_robot(&bytes);
+        }
+        if !self.is_frozen() {
+            while let Some(bytes) = self.down.receive(self.now) {
+                self.give_host(&bytes);
+            }
+            if self.host.poll_timeout().is_some_and(|at| at <= self.now) {
+                self.host.handle_timeout(self.now);
+            }
+            assert!(
+                self.host.poll_timeout().is_none_or(|at| at > self.now),
+                "the host wants to be called again at once"
+            );
+        }
+        if self.robot.poll_timeout() <= self.now {
+            self.robot.handle_timeout(self.now);
+            assert!(self.robot.poll_timeout() > self.now, "and so does the robot");
+        }
+        self.drain();
+        self.check();
+    }
+
+    fn give_robot(&mut self, bytes: &[u8]) {
+        let before = self.robot.counters().answered;
+        self.robot.handle_datagram(self.now, host_address(), bytes);
+        if self.robot.counters().answered > before {
+            self.taken_by_robot = Some((self.now, bytes.to_vec()));
+            self.rules.robot_took(self.now, bytes);
+        }
+        self.check();
+        self.drain();
+    }
+
+    fn give_host(&mut self, bytes: &[u8]) {
+        let before = self.host.state().counters.received;
+        self.host.handle_input(self.now, bytes);
+        if self.host.state().counters.received > before {
+            self.taken_by_host = Some((self.now, bytes.to_vec()));
+        }
+        self.drain();
+    }
+
+    pub(crate) fn check(&mut self) {
+        self.rules.check_robot(self.now, &self.robot);
+    }
+
+    /// Fetches all that both have to say.
+    pub(crate) fn drain(&mut self) {
+        while let Some(output) = self.robot.poll_output() {
+            match output {
+                g1::Output::StoreChanged => {
+                    self.disk = self.robot.actions().to_vec();
+                    self.rules.check_store(&self.robot);
+                }
+                g1::Output::Send { to, bytes } if to == host_address() => {
+                    self.trace(" <", &bytes);
+                    let bytes = self.renumbered_down(&bytes);
+                    self.down.send(self.now, &bytes);
+                }
+                _ => {}
+            }
+        }
+        if self.is_frozen() {
+            return;
+        }
+        while let Some(output) = self.host.poll_output() {
+            match output {
+                Output::Transmit(bytes) => {
+                    self.trace(">", &bytes);
+                    self.rules.host_sent(&bytes);
+                    let bytes = renumbered(&bytes, self.setup.first_request);
+                    self.up.send(self.now, &bytes);
+                }
+                Output::Event(Event::Status { .. }) => {}
+                Output::Event(event) => {
+                    self.say("event", || format!("{event:?}"));
+                    if let Event::Link { .. } = event {
+                        self.taken_by_host = None;
+                    }
+                    self.rules.event(self.now, event, &self.robot);
+                }
+            }
+        }
+        self.rules.fetched();
+        assert_eq!(self.host.state().counters.events_lost, 0);
+    }
+
+    /// Numbers as the host expects them: an answer's is its request's + 1.
+    fn renumbered_down(&self, bytes: &[u8]) -> Vec<u8> {
+        let datagram = Datagram::new_checked(bytes).unwrap();
+        let status = Command::from(datagram.command) == Command::Subscribe
+            && datagram.payload.len() > ANSWER;
+        let by =
+            if status { self.setup.first_status } else { self.setup.first_request.wrapping_neg() };
+        renumbered(bytes, by)
+    }
+
+    fn trace(&self, direction: &str, bytes: &[u8]) {
+        if !self.setup.trace {
+            return;
+        }
+        let datagram = Datagram::new_checked(bytes).unwrap();
+        if datagram.payload.len() < 100 || direction == ">" || datagram.command != 0x0B {
+            let (number, command) = (datagram.sequence, datagram.command);
+            let status = datagram.payload.first_chunk().map(|field| u32::from_be_bytes(*field));
+            self.say(direction, || format!("{number} {command:#04x} {status:?}"));
+        }
+    }
+
+    pub(crate) fn say(&self, what: &str, text: impl FnOnce() -> String) {
+        if self.setup.trace {
+            let at = self.now.duration_since(self.start).as_secs_f64();
+            eprintln!("{at:9.4} {what} {}", text());
+        }
+    }
+}
+
+/// The same datagram with another number.
+fn renumbered(bytes: &[u8], by: u16) -> Vec<u8> {
+    if by == 0 {
+        return bytes.to_vec();
+    }
+    let datagram = Datagram::new_checked(bytes).unwrap();
+    let number = Sequence(datagram.sequence.0.wrapping_add(by));
+    let mut out = vec![0; bytes.len()];
+    let length =
+        Datagram::emit(datagram.layout, number, datagram.command, datagram.payload, &mut out);
+    assert_eq!(length.unwrap(), bytes.len());
+    out
+}
+
+/// What a host's datagram says.
+pub(crate) fn request(bytes: &[u8]) -> Message<'_> {
+    let datagram = Datagram::new_checked(bytes).unwrap();
+    Message::parse(&datagram, Some(sinew_wire::teach::Sender::Host)).unwrap()
+}

@@ -1,0 +1,14 @@
+//! Teaching session and simulated robot joined by datagram links, in virtual time: what both
+//! promise holds in every run, whatever happens to the datagrams, the robot and the host.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod chaos;
+mod client;
+mod harness;
+mod hostile;
+mod plan;
+mod rules;
+mod seeds;
+mod store;
+mod wrap;

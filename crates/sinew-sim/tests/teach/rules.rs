@@ -1,0 +1,217 @@
+//! What has to hold in every run.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use sinew_robot::{
+    Code, Refusal,
+    teach::{Answer, Event, Link, RequestId},
+};
+use sinew_sim::g1::{JOINTS, MAX_ACTIONS, MAX_VELOCITY, Mode, Robot, TEACHING_TIMEOUT};
+use sinew_wire::teach::{Command, Message};
+
+use crate::harness::request;
+
+/// How late what a robot does may be noticed.
+const NOTICED: Duration = Duration::from_millis(20);
+/// No request of these tests may take longer.
+const LONGEST: Duration = Duration::from_secs(40);
+
+/// What happened in a run, so that a test can tell that something did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) done: u64,
+    pub(crate) refused: u64,
+    pub(crate) unconfirmed: u64,
+    pub(crate) stops: u64,
+    pub(crate) saves: u64,
+    pub(crate) plays: u64,
+    pub(crate) taught: u64,
+    pub(crate) lapsed: u64,
+    pub(crate) lost: u64,
+    pub(crate) restarts: u64,
+    pub(crate) hostile: u64,
+}
+
+pub(crate) struct Rules {
+    pub(crate) tally: Tally,
+    /// When each request was made.
+    asked: BTreeMap<RequestId, Instant>,
+    outcomes: BTreeMap<RequestId, Result<Answer, Refusal>>,
+    /// Saves that were acknowledged, with the time they carried.
+    saved: BTreeMap<String, u32>,
+    /// The latest save that was sent, and one that was fetched before the events that came first.
+    save_sent: Option<(String, u32)>,
+    save_fetched: Option<(String, u32)>,
+    /// A stop was asked for, and nothing was sent since.
+    stop_next: bool,
+    pub(crate) closing: bool,
+    pub(crate) closed: bool,
+    /// When the robot last heard 0x0D.
+    maintained: Option<Instant>,
+    mode: Mode,
+    pub(crate) links: Vec<Link>,
+    began: Instant,
+}
+
+impl Rules {
+    pub(crate) fn new(now: Instant) -> Self {
+        Rules {
+            tally: Tally::default(),
+            asked: BTreeMap::new(),
+            outcomes: BTreeMap::new(),
+            saved: BTreeMap::new(),
+            save_sent: None,
+            save_fetched: None,
+            stop_next: false,
+            closing: false,
+            closed: false,
+            maintained: None,
+            mode: Mode::Idle,
+            links: Vec::new(),
+            began: now,
+        }
+    }
+
+    pub(crate) fn asked(&mut self, now: Instant, id: RequestId, stop: bool) {
+        assert!(self.asked.insert(id, now).is_none(), "request {id} has a number of its own");
+        self.stop_next |= stop;
+    }
+
+    pub(crate) fn outcome(&self, id: RequestId) -> Option<Result<Answer, Refusal>> {
+        self.outcomes.get(&id).cloned()
+    }
+
+    /// A stop is the next datagram, and nothing makes the arms soft once the host closes.
+    pub(crate) fn host_sent(&mut self, bytes: &[u8]) {
+        let message = request(bytes);
+        assert!(!self.closed, "nothing is sent by a closed session: {message:?}");
+        let command = message.command();
+        if self.closing {
+            assert_eq!(command, Command::Exit, "nothing but the exit is sent while closing");
+        }
+        if std::mem::take(&mut self.stop_next) {
+            assert_eq!(command, Command::Exit, "a stop comes before anything else");
+            self.tally.stops += 1;
+        }
+        if let Message::Save(save) = message {
+            self.save_fetched = Some((save.name.as_str().unwrap().into(), save.timestamp));
+        }
+    }
+
+    /// All that the host had to say was fetched: datagrams first, then events.
+    pub(crate) fn fetched(&mut self) {
+        self.save_sent = self.save_fetched.take().or(self.save_sent.take());
+    }
+
+    pub(crate) fn event(&mut self, now: Instant, event: Event, robot: &Robot) {
+        match event {
+            Event::Done { id, outcome } => {
+                let asked = *self.asked.get(&id).expect("a request that was made");
+                assert!(now - asked <= LONGEST, "request {id} took {:?}", now - asked);
+                match &outcome {
+                    Ok(answer) => self.carried_out(answer, robot),
+                    Err(refusal) if refusal.code == Code::Unconfirmed => {
+                        self.tally.unconfirmed += 1;
+                    }
+                    Err(_) => self.tally.refused += 1,
+                }
+                let before = self.outcomes.insert(id, outcome);
+                assert_eq!(before, None, "request {id} ends once");
+            }
+            Event::Link { link, .. } => {
+                self.tally.lost += u64::from(link == Link::Lost);
+                self.links.push(link);
+            }
+            Event::Closed => {
+                assert!(!self.closed, "closed once");
+                self.closed = true;
+            }
+            _ => {}
+        }
+    }
+
+    fn carried_out(&mut self, answer: &Answer, robot: &Robot) {
+        self.tally.done += 1;
+        match answer {
+            Answer::Save { name, .. } => {
+                self.tally.saves += 1;
+                let sent = self.save_sent.clone().expect("an acknowledged save was sent");
+                assert_eq!(
+                    &sent.0, name,
+                    "the save that was acknowledged is the one that was sent"
+                );
+                assert_eq!(self.saved.insert(name.clone(), sent.1), None, "{name} is saved twice");
+                self.check_store(robot);
+            }
+            Answer::Play { .. } => self.tally.plays += 1,
+            _ => {}
+        }
+    }
+
+    /// What was acknowledged is there, once; nothing is there twice.
+    pub(crate) fn check_store(&self, robot: &Robot) {
+        let actions = robot.actions();
+        assert!(actions.len() <= MAX_ACTIONS);
+        for (place, action) in actions.iter().enumerate() {
+            let same = actions.iter().filter(|other| other.name == action.name).count();
+            assert_eq!(same, 1, "{} in place {place}", action.name);
+        }
+        for (name, time) in &self.saved {
+            let found = actions.iter().find(|action| action.name == *name);
+            let found = found.unwrap_or_else(|| panic!("{name} was acknowledged and is not there"));
+            assert_eq!(found.saved_at, *time, "{name} is the one that was acknowledged");
+        }
+    }
+
+    pub(crate) fn restarted(&mut self) {
+        self.tally.restarts += 1;
+        self.maintained = None;
+        self.mode = Mode::Idle;
+    }
+
+    pub(crate) fn robot_took(&mut self, now: Instant, bytes: &[u8]) {
+        if request(bytes).command() == Command::Enter {
+            self.maintained = Some(now);
+        }
+    }
+
+    /// Arms stay inside their limits, and are not soft for longer than somebody wants them to be.
+    pub(crate) fn check_robot(&mut self, now: Instant, robot: &Robot) {
+        for (position, joint) in robot.joints().iter().zip(&JOINTS) {
+            assert!((joint.low..=joint.high).contains(position), "{}: {position}", joint.name);
+        }
+        let fastest = robot.velocities().into_iter().map(f32::abs).fold(0.0, f32::max);
+        assert!(fastest <= MAX_VELOCITY * 1.001, "{fastest} rad/s");
+        let soft = |mode| matches!(mode, Mode::Teaching | Mode::Recording);
+        let mode = robot.mode();
+        let silent = now - self.maintained.unwrap_or(self.began);
+        if soft(mode) {
+            assert!(self.maintained.is_some(), "nobody made the arms soft");
+            assert!(silent <= TEACHING_TIMEOUT + NOTICED, "soft {silent:?} after the last 0x0D");
+            self.tally.taught += u64::from(self.mode == Mode::Idle);
+        } else if soft(self.mode) && mode == Mode::Idle {
+            self.tally.lapsed += u64::from(silent >= TEACHING_TIMEOUT);
+        }
+        self.mode = mode;
+    }
+
+    /// Every request has ended.
+    pub(crate) fn check_end(&self, robot: &Robot) {
+        for id in self.asked.keys() {
+            assert!(self.outcomes.contains_key(id), "request {id} never ended");
+        }
+        assert!(!self.stop_next, "a stop was never sent");
+        self.check_store(robot);
+    }
+
+    /// No request has waited for longer than any may.
+    pub(crate) fn check_waiting(&self, now: Instant) {
+        for (id, asked) in &self.asked {
+            let waits = !self.outcomes.contains_key(id);
+            assert!(!waits || now - *asked <= LONGEST, "request {id} waits for ever");
+        }
+    }
+}
