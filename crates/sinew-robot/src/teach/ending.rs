@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use sinew_wire::teach::{Command, Message};
+use sinew_wire::teach::{Command, Message, Sequence};
 
 use super::{
     Answer, Event, Link, RequestId, Session,
@@ -61,6 +61,8 @@ impl Session {
 
     /// Sends 0x0E for a request that cannot wait for the link.
     pub(super) fn exit_at_once(&mut self, now: Instant, id: RequestId, by: &str) {
+        // An enter that is sent again after it would undo it.
+        self.drop_requests(&format!("{by} asked for exit"));
         self.end_with(now, Some((id, Wanted::Exit)), by.into());
     }
 
@@ -102,11 +104,18 @@ impl Session {
     }
 
     /// Whether an answer was to a 0x0E on its way.
-    pub(super) fn ending_answered(&mut self, now: Instant, command: Command, status: u32) -> bool {
-        if command != Command::Exit {
+    pub(super) fn ending_answered(
+        &mut self,
+        now: Instant,
+        number: Sequence,
+        command: Command,
+        status: u32,
+    ) -> bool {
+        let Some(ending) = self.ending.take() else { return false };
+        if !self.is_to(&ending.exchange, command, number) {
+            self.ending = Some(ending);
             return false;
         }
-        let Some(ending) = self.ending.take() else { return false };
         let outcome = if status == 0 { Ok(()) } else { Err(refused("to stop", status)) };
         self.ended(now, ending, outcome);
         true

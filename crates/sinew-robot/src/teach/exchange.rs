@@ -9,6 +9,8 @@ use super::{Event, Output, Session, session::later};
 
 /// Datagrams kept for a caller that does not fetch them.
 const MAX_DATAGRAMS: usize = 32;
+/// Sent datagrams that are remembered, to know a late answer by its number.
+const MAX_REMEMBERED: usize = 256;
 /// Events kept for one.
 const MAX_EVENTS: usize = 512;
 
@@ -19,6 +21,8 @@ pub(super) struct Outbox {
     datagrams: VecDeque<Message<'static>>,
     events: VecDeque<Event>,
     sequence: Sequence,
+    /// What was sent latest, by command and number.
+    sent: VecDeque<(Command, Sequence)>,
 }
 
 /// A message that was sent and is sent again, with a new number, until it is answered.
@@ -27,6 +31,8 @@ pub(super) struct Exchange {
     message: Message<'static>,
     tries_left: u32,
     retry: Duration,
+    /// No datagram of it has a number before this one.
+    first: Sequence,
     pub(super) due: Instant,
 }
 
@@ -49,6 +55,10 @@ impl Session {
         while let Some(message) = self.outbox.datagrams.pop_front() {
             // None of the session's messages has content that a layout cannot carry.
             if let Ok(bytes) = message.to_vec(self.settings.layout, self.outbox.sequence) {
+                if self.outbox.sent.len() >= MAX_REMEMBERED {
+                    self.outbox.sent.pop_front();
+                }
+                self.outbox.sent.push_back((message.command(), self.outbox.sequence));
                 self.outbox.sequence = self.outbox.sequence.next();
                 self.state.counters.sent += 1;
                 return Some(Output::Transmit(bytes));
@@ -101,7 +111,17 @@ impl Session {
         retry: Duration,
     ) -> Exchange {
         let tries_left = tries.saturating_sub(1);
-        Exchange { message, tries_left, retry, due: later(now, retry) }
+        let first = self.outbox.sequence;
+        Exchange { message, tries_left, retry, first, due: later(now, retry) }
+    }
+
+    /// Whether an answer is to an exchange: by its command, since a peer may number its answers as
+    /// it likes, unless its number says that it is a late one to an earlier exchange of the same
+    /// command. Otherwise what the robot said to one save would count for the next.
+    pub(super) fn is_to(&self, exchange: &Exchange, command: Command, number: Sequence) -> bool {
+        let asked = Sequence(number.0.wrapping_sub(1));
+        let earlier = exchange.first.is_newer_than(asked);
+        exchange.command() == command && !(earlier && self.outbox.sent.contains(&(command, asked)))
     }
 
     /// Sends the message again when it is time to.

@@ -70,20 +70,22 @@ impl Session {
             }
             Message::List(actions) => {
                 let (listed, unlisted) = listed(&actions);
-                self.list_answered(now, listed, unlisted);
+                self.list_answered(now, sequence, listed, unlisted);
             }
             Message::Answer { command: Command::List, status: 0, .. } => {
-                self.list_answered(now, Vec::new(), 0);
+                self.list_answered(now, sequence, Vec::new(), 0);
             }
-            Message::Answer { command, status, .. } => self.answered(now, command, status),
+            Message::Answer { command, status, .. } => {
+                self.answered(now, sequence, command, status);
+            }
             _ => self.state.counters.unasked += 1,
         }
     }
 
-    fn answered(&mut self, now: Instant, command: Command, status: u32) {
+    fn answered(&mut self, now: Instant, number: Sequence, command: Command, status: u32) {
         let asked = self.cycle_answered(now, command, status)
-            || self.ending_answered(now, command, status)
-            || self.request_answered(now, command, status)
+            || self.ending_answered(now, number, command, status)
+            || self.request_answered(now, number, command, status)
             || self.maintenance_answered(now, command, status);
         self.state.counters.unasked += u64::from(!asked);
     }

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use sinew_wire::teach::{Command, Keyframes, Message, Name, Play};
+use sinew_wire::teach::{Command, Keyframes, Message, Name, Play, Sequence};
 
 use super::{
     Action, Answer, Event, Link, Playing, RequestId, Session, Target, Verb,
@@ -231,10 +231,15 @@ impl Session {
         }
     }
 
-    pub(super) fn list_answered(&mut self, now: Instant, actions: Vec<Action>, unlisted: usize) {
+    pub(super) fn list_answered(
+        &mut self,
+        now: Instant,
+        number: Sequence,
+        actions: Vec<Action>,
+        unlisted: usize,
+    ) {
         self.actions.clone_from(&actions);
-        let asked = |active: &Active| active.exchange.command() == Command::List;
-        let Some(active) = self.active.take_if(|active| asked(active)) else {
+        let Some(active) = self.take_answered(Command::List, number) else {
             self.state.counters.unasked += 1;
             return;
         };
@@ -253,9 +258,14 @@ impl Session {
     }
 
     /// Whether an answer was to the request that is being carried out.
-    pub(super) fn request_answered(&mut self, now: Instant, command: Command, status: u32) -> bool {
-        let asked = |active: &Active| active.exchange.command() == command;
-        let Some(active) = self.active.take_if(|active| asked(active)) else { return false };
+    pub(super) fn request_answered(
+        &mut self,
+        now: Instant,
+        number: Sequence,
+        command: Command,
+        status: u32,
+    ) -> bool {
+        let Some(active) = self.take_answered(command, number) else { return false };
         if status == 0 {
             let answer = self.carried_out(now, &active);
             self.done(active.id, Ok(answer));
@@ -268,6 +278,13 @@ impl Session {
             self.done(active.id, Err(refusal));
         }
         true
+    }
+
+    /// The request that is being carried out, if this answers it.
+    fn take_answered(&mut self, command: Command, number: Sequence) -> Option<Active> {
+        let active = self.active.as_ref();
+        let answered = active.is_some_and(|active| self.is_to(&active.exchange, command, number));
+        if answered { self.active.take() } else { None }
     }
 
     /// The robot did it, or may have done it.

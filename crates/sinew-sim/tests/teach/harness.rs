@@ -134,7 +134,7 @@ impl Pair {
             self.robot.restart(self.now);
         }
         self.taken_by_robot = None;
-        self.rules.restarted();
+        self.rules.restarted(self.now);
         self.check();
     }
 

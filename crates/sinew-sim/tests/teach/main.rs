@@ -7,6 +7,7 @@ mod chaos;
 mod client;
 mod harness;
 mod hostile;
+mod late;
 mod plan;
 mod rules;
 mod seeds;

@@ -16,6 +16,8 @@ use crate::harness::request;
 
 /// How late what a robot does may be noticed.
 const NOTICED: Duration = Duration::from_millis(20);
+/// Longest that a datagram takes in these tests.
+const UNDER_WAY: Duration = Duration::from_secs(15);
 /// No request of these tests may take longer.
 const LONGEST: Duration = Duration::from_secs(40);
 
@@ -52,6 +54,8 @@ pub(crate) struct Rules {
     /// When the robot last heard 0x0D.
     maintained: Option<Instant>,
     mode: Mode,
+    /// When the robot forgot which datagrams it had heard.
+    restarted: Option<Instant>,
     pub(crate) links: Vec<Link>,
     began: Instant,
 }
@@ -70,6 +74,7 @@ impl Rules {
             closed: false,
             maintained: None,
             mode: Mode::Idle,
+            restarted: None,
             links: Vec::new(),
             began: now,
         }
@@ -112,7 +117,7 @@ impl Rules {
                 let asked = *self.asked.get(&id).expect("a request that was made");
                 assert!(now - asked <= LONGEST, "request {id} took {:?}", now - asked);
                 match &outcome {
-                    Ok(answer) => self.carried_out(answer, robot),
+                    Ok(answer) => self.carried_out(now, answer, robot),
                     Err(refusal) if refusal.code == Code::Unconfirmed => {
                         self.tally.unconfirmed += 1;
                     }
@@ -133,7 +138,7 @@ impl Rules {
         }
     }
 
-    fn carried_out(&mut self, answer: &Answer, robot: &Robot) {
+    fn carried_out(&mut self, now: Instant, answer: &Answer, robot: &Robot) {
         self.tally.done += 1;
         match answer {
             Answer::Save { name, .. } => {
@@ -147,6 +152,12 @@ impl Rules {
                 self.check_store(robot);
             }
             Answer::Play { .. } => self.tally.plays += 1,
+            Answer::Stop { .. } | Answer::Exit => {
+                // A robot that has just restarted may take what was under way for new.
+                let restarted = self.restarted.is_some_and(|at| now - at <= UNDER_WAY);
+                let idle = robot.mode() == Mode::Idle;
+                assert!(idle || restarted, "the robot did what it acknowledged");
+            }
             _ => {}
         }
     }
@@ -166,7 +177,8 @@ impl Rules {
         }
     }
 
-    pub(crate) fn restarted(&mut self) {
+    pub(crate) fn restarted(&mut self, now: Instant) {
+        self.restarted = Some(now);
         self.tally.restarts += 1;
         self.maintained = None;
         self.mode = Mode::Idle;

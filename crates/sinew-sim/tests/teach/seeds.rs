@@ -164,12 +164,12 @@ macro_rules! ranges {
 }
 
 ranges! {
-    the_rules_hold_in_seeds_0_to_299 0..300;
-    the_rules_hold_in_seeds_300_to_599 300..600;
-    the_rules_hold_in_seeds_600_to_899 600..900;
-    the_rules_hold_in_seeds_900_to_1199 900..1200;
-    the_rules_hold_in_seeds_1200_to_1499 1200..1500;
-    the_rules_hold_in_seeds_1500_to_1799 1500..1800;
-    the_rules_hold_in_seeds_1800_to_2099 1800..2100;
-    the_rules_hold_in_seeds_2100_to_2399 2100..2400;
+    the_rules_hold_in_seeds_0_to_599 0..600;
+    the_rules_hold_in_seeds_600_to_1199 600..1200;
+    the_rules_hold_in_seeds_1200_to_1799 1200..1800;
+    the_rules_hold_in_seeds_1800_to_2399 1800..2400;
+    the_rules_hold_in_seeds_2400_to_2999 2400..3000;
+    the_rules_hold_in_seeds_3000_to_3599 3000..3600;
+    the_rules_hold_in_seeds_3600_to_4199 3600..4200;
+    the_rules_hold_in_seeds_4200_to_4799 4200..4800;
 }

@@ -5,7 +5,7 @@ use sinew_robot::{
     teach::{Answer, Target, Verb},
 };
 use sinew_sim::g1::{Mode, Options};
-use sinew_wire::teach::{Actions, Layout};
+use sinew_wire::teach::Layout;
 
 use crate::{
     harness::{LAYOUTS, Pair},
@@ -48,8 +48,6 @@ fn fifteen_are_listed_and_a_sixteenth_is_refused() {
         pair.run(std::time::Duration::from_secs(10));
         assert_eq!(listed(&mut pair), stored, "restarts keep the store");
     }
-    const { assert!(2 + 15 * 36 > 220) }
-    assert!(Actions::new(&[]).is_ok());
 }
 
 #[test]

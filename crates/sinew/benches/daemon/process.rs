@@ -193,17 +193,20 @@ impl Usage {
 
 impl Spent {
     fn now(processes: &[&Process]) -> anyhow::Result<Self> {
-        let of = |process: &&Process| spent(&process.child.id().to_string());
+        let of = |process: &&Process| spent(process.child.id());
         let stat = fs::read_to_string("/proc/stat")?;
         let cpu = stat.lines().next().context("/proc/stat is empty")?;
         // user, nice, system, then idle and waiting, then interrupts, then stolen.
         let times = cpu.split_whitespace().skip(1).map(str::parse::<f64>);
         let times = times.collect::<Result<Vec<_>, _>>()?;
         let ticks = clock_ticks_per_second() as f64;
+        // Of this process, also what threads used that have ended.
+        let own = fs::read_to_string("/proc/self/stat")?;
+        let bench = field(&own, 14)?.parse::<f64>()? + field(&own, 15)?.parse::<f64>()?;
         let time = |index: &usize| times.get(*index).copied().unwrap_or_default() / ticks;
         Ok(Spent {
             processes: processes.iter().map(of).collect::<anyhow::Result<_>>()?,
-            bench: spent("self")?,
+            bench: bench / ticks,
             all: [0, 1, 2, 5, 6].iter().map(time).sum(),
             stolen: time(&7),
         })
@@ -212,7 +215,7 @@ impl Spent {
 
 /// Processor time of a process's threads, user and system, in seconds. The ticks of `stat` would be
 /// too coarse for one that is idle.
-fn spent(process: &str) -> anyhow::Result<f64> {
+fn spent(process: u32) -> anyhow::Result<f64> {
     let mut nanos = 0;
     for task in fs::read_dir(format!("/proc/{process}/task"))? {
         // A thread may end meanwhile.
