@@ -15,7 +15,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test                                the gate: format, lints, tests, docs, no_std, fuzz, release
-  bench [FILTER]                      how fast the codecs are, beside memcpy and numpy
+  bench [FILTER]                      how fast the codecs and the daemon are
   fuzz [TARGET] [SECONDS] [--mutate]  look for inputs that break the codecs; 60 s each by default
   demo [ARGUMENTS]                    a simulated vacuum behind the daemon, until Ctrl-C
   tour                                a guided tour of `sinew decode` and `sinew encode`";

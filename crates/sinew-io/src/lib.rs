@@ -20,6 +20,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub use address::{Address, AddressError};
 pub use pty::Pty;
 
+/// Lets this process open as many files as it may, since every client takes one. Returns how many.
+pub fn raise_file_limit() -> Option<u64> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    getrlimit(Resource::Nofile).current
+}
+
 /// A panic while the lock was held left the value whole: each is written in one go.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

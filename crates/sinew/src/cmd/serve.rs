@@ -109,6 +109,7 @@ pub(super) fn serve(
     json: bool,
     hints: &str,
 ) -> anyhow::Result<u8> {
+    sinew_io::raise_file_limit();
     let daemon = Daemon::start(config, tap)?;
     ready(config, &daemon, json)?;
     if !json && !hints.is_empty() {

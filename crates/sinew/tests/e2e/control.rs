@@ -123,6 +123,6 @@ fn the_network_is_not_listened_to_without_a_token() {
         let ended = run(&dir, &args);
         assert_eq!(ended.code, Some(1), "{ended:?}");
         assert!(ended.stderr.contains("token"), "{ended:?}");
-        assert_eq!(ended.stdout, "");
+        assert_eq!(ended.json()["ok"], false, "no ready line: {ended:?}");
     }
 }
