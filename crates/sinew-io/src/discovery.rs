@@ -8,24 +8,12 @@ use std::{
 
 use if_addrs::{IfAddr, Interface};
 use serde::{Deserialize, Serialize};
+use sinew_sim::g1::discovery::{ANSWER_GROUP, NAME};
+pub use sinew_sim::g1::discovery::{ANSWER_PORT, GROUPS, QUERY_PORT};
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// The groups that the vendor's app asks.
-pub const GROUPS: [Ipv4Addr; 4] = [
-    Ipv4Addr::new(231, 1, 1, 1),
-    Ipv4Addr::new(231, 1, 1, 2),
-    Ipv4Addr::new(239, 255, 1, 1),
-    Ipv4Addr::new(239, 255, 1, 2),
-];
 /// Where a robot has its own access point, and always this address.
 pub const ACCESS_POINT: Ipv4Addr = Ipv4Addr::new(192, 168, 12, 1);
-/// Where robots listen.
-pub const QUERY_PORT: u16 = 10131;
-/// Where they answer to.
-pub const ANSWER_PORT: u16 = 10134;
-
-/// What every question and every answer names.
-const NAME: &str = "unitree_dapengche";
 /// A burst of questions, since datagrams get lost.
 const ROUNDS: u32 = 3;
 
@@ -185,9 +173,9 @@ pub(crate) fn listen(interface: &Interface, port: u16) -> io::Result<UdpSocket> 
     Ok(socket.into())
 }
 
-/// Answers as a real robot does: to the second group.
+/// Answers as a real robot does.
 pub(crate) fn answer_socket(socket: &UdpSocket, port: u16, answer: &[u8]) {
-    let _ = socket.send_to(answer, (GROUPS[1], port));
+    let _ = socket.send_to(answer, (ANSWER_GROUP, port));
 }
 
 /// The answers that wait at a socket; what is none is passed over.

@@ -165,7 +165,7 @@ impl Pump {
                 return;
             }
             let until = self.session.poll_timeout().into_iter().chain(end_at).min();
-            if self.shared.waker.wait(Some(self.socket.as_fd()), false, until).is_err() {
+            if self.shared.waker.wait(Some(self.socket.as_fd()), until).is_err() {
                 // Without poll there is no waiting; do not spin.
                 thread::sleep(Duration::from_millis(1));
             }

@@ -19,11 +19,16 @@ use rustix::{
     termios::{OptionalActions, ioctl_tiocexcl, tcgetattr, tcsetattr},
 };
 
-use crate::wake::Ready;
-
 /// Frames that may wait for the port to take them. At one every 20 ms this is over half a second:
 /// whatever has waited that long is stale, and the port is stuck.
 const MAX_WAITING: usize = 32;
+
+/// What a port has become.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ready {
+    pub(crate) readable: bool,
+    pub(crate) writable: bool,
+}
 
 #[derive(Debug)]
 pub(crate) struct Port {

@@ -94,13 +94,13 @@ impl Pump {
                 }
             }
             let until = Some(self.controller.poll_timeout());
-            match self.waker.wait(Some(self.port.events()), false, until) {
-                Ok(ready) if ready.readable => {
+            match self.waker.wait(Some(self.port.events()), until) {
+                Ok(true) => {
                     if self.port.take_events().is_ok_and(|ready| ready.writable) {
                         let _ = self.port.flush();
                     }
                 }
-                Ok(_) => {}
+                Ok(false) => {}
                 Err(_) => thread::sleep(std::time::Duration::from_millis(1)),
             }
         }

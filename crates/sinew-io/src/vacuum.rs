@@ -318,9 +318,9 @@ impl Pump {
         let due = [self.session.poll_timeout(), self.tap.poll_timeout(), self.line.reopen_at()];
         let until = due.into_iter().flatten().min();
         let port = self.line.port.as_ref();
-        let ready = self.shared.waker.wait(port.map(Port::events), false, until);
+        let ready = self.shared.waker.wait(port.map(Port::events), until);
         match (ready, &mut self.line.port) {
-            (Ok(ready), Some(port)) if ready.readable => {
+            (Ok(true), Some(port)) => {
                 let events = port.take_events();
                 let flushed = match &events {
                     Ok(events) if events.writable => port.flush(),

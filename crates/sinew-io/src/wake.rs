@@ -12,13 +12,6 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 #[derive(Debug)]
 pub(crate) struct Waker(OwnedFd);
 
-/// What a wait ended with.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Ready {
-    pub(crate) readable: bool,
-    pub(crate) writable: bool,
-}
-
 impl Waker {
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Waker(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
@@ -33,28 +26,26 @@ impl Waker {
         let _ = rustix::io::read(&self.0, &mut [0u8; 8]);
     }
 
-    /// Waits until the port has something, `until` is past, or [`wake`](Self::wake) is called.
+    /// Waits until the port has something, `until` is past, or [`wake`](Self::wake) is called;
+    /// whether it was the port.
     pub(crate) fn wait(
         &self,
         port: Option<BorrowedFd<'_>>,
-        to_write: bool,
         until: Option<Instant>,
-    ) -> io::Result<Ready> {
+    ) -> io::Result<bool> {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let timeout = left.map(timespec);
-        let interest = if to_write { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         let mut fds = vec![PollFd::from_borrowed_fd(self.0.as_fd(), PollFlags::IN)];
-        fds.extend(port.map(|port| PollFd::from_borrowed_fd(port, interest)));
+        fds.extend(port.map(|port| PollFd::from_borrowed_fd(port, PollFlags::IN)));
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) => {}
-            Err(rustix::io::Errno::INTR) => return Ok(Ready::default()),
+            Err(rustix::io::Errno::INTR) => return Ok(false),
             Err(error) => return Err(error.into()),
         }
         if fds.first().is_some_and(|waker| waker.revents().contains(PollFlags::IN)) {
             self.reset();
         }
-        let got = fds.get(1).map_or(PollFlags::empty(), PollFd::revents);
-        Ok(Ready { readable: got.contains(PollFlags::IN), writable: got.contains(PollFlags::OUT) })
+        Ok(fds.get(1).is_some_and(|port| port.revents().contains(PollFlags::IN)))
     }
 }
 

@@ -137,7 +137,7 @@ impl Pump {
                 }
             }
             let until = Some(self.robot.poll_timeout());
-            if self.waker.wait(Some(self.socket.as_fd()), false, until).is_err() {
+            if self.waker.wait(Some(self.socket.as_fd()), until).is_err() {
                 thread::sleep(Duration::from_millis(1));
             }
         }
