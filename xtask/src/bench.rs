@@ -1,4 +1,5 @@
-//! Benches: the codecs, with numpy to compare against where it can be had, then the daemon.
+//! Benches: the codecs and the reduction of recordings, with numpy to compare against where it can
+//! be had, then the daemon.
 
 use std::{env, path::PathBuf, process::Command};
 
@@ -10,16 +11,18 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         [filter] => Some(filter),
         _ => return Err(Failure::Usage("bench takes one filter".into())),
     };
-    let mut bench = cargo(["bench", "-p", "sinew-wire", "--bench", "wire", "--"]);
-    bench.args(filter);
-    match python_with_numpy() {
-        Some(python) => {
+    let python = python_with_numpy();
+    if python.is_none() {
+        println!("numpy will not be compared: neither found nor installed");
+    }
+    for (package, name) in [("sinew-wire", "wire"), ("sinew-robot", "reduce")] {
+        let mut bench = cargo(["bench", "-p", package, "--bench", name, "--"]);
+        if let Some(python) = &python {
             bench.env("SINEW_BENCH_PYTHON", python);
         }
-        None => println!("numpy will not be compared: neither found nor installed"),
+        succeed(bench.args(filter))?;
+        println!();
     }
-    succeed(&mut bench)?;
-    println!();
     let mut bench = cargo(["bench", "-p", "sinew", "--bench", "daemon", "--"]);
     succeed(bench.args(filter))
 }

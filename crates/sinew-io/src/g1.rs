@@ -17,7 +17,9 @@ use std::{
 use sinew_robot::{
     Code, Refusal,
     teach::{Answer, Event, Output, RequestId, Session, Settings, State, Verb},
+    trajectory::{self, Recording, Reduced},
 };
+use sinew_wire::teach::KEYFRAME_SLOTS;
 use tokio::sync::{broadcast, oneshot};
 
 use crate::{lock, wake::Waker};
@@ -43,8 +45,9 @@ pub struct G1 {
 struct Shared {
     waker: Waker,
     state: Mutex<Arc<State>>,
-    /// Who wants it to stop; looked at before anything else.
-    stop: Mutex<Option<String>>,
+    stops: Mutex<Stops>,
+    /// Who has gone that held the controls.
+    gone: Mutex<Option<String>>,
     ending: AtomicBool,
     thread: Mutex<Option<thread::JoinHandle<()>>>,
 }
@@ -52,8 +55,27 @@ struct Shared {
 struct Request {
     verb: Verb,
     by: String,
+    ticket: Ticket,
     answer: oneshot::Sender<Outcome>,
 }
+
+/// Who wants the robot to stop; looked at before anything else.
+#[derive(Debug, Default)]
+struct Stops {
+    count: u64,
+    /// The last one.
+    by: String,
+    /// How many of them the session knows.
+    done: u64,
+}
+
+/// A moment between two stops. What was asked for before a stop is not done after it, however many
+/// steps it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+pub struct Ticket(u64);
+
+/// A recording that was reduced on a thread of its own.
+type Work = (RequestId, Result<Reduced, trajectory::Error>);
 
 impl G1 {
     /// Starts the thread, which keeps up the session with the robot at `address`.
@@ -72,11 +94,13 @@ impl G1 {
         let shared = Arc::new(Shared {
             waker: Waker::new()?,
             state: Mutex::new(Arc::new(session.state().clone())),
-            stop: Mutex::default(),
+            stops: Mutex::default(),
+            gone: Mutex::default(),
             ending: AtomicBool::new(false),
             thread: Mutex::new(None),
         });
         let (requests, inbox) = mpsc::channel();
+        let (reduced, finished) = mpsc::channel();
         let (events, _) = broadcast::channel(EVENTS);
         let pump = Pump {
             session,
@@ -85,6 +109,8 @@ impl G1 {
             shared: Arc::clone(&shared),
             events: events.clone(),
             waiting: HashMap::new(),
+            reduced,
+            finished,
             closed: false,
         };
         let thread = thread::Builder::new().name("g1".into()).spawn(move || pump.run())?;
@@ -94,16 +120,43 @@ impl G1 {
 
     /// Has a verb carried out; answered when the robot has answered, or did not.
     pub async fn teach(&self, verb: Verb, by: &str) -> Outcome {
+        self.teach_since(self.ticket(), verb, by).await
+    }
+
+    /// The same for a step of something longer, unless the robot was stopped since the ticket.
+    pub async fn teach_since(&self, ticket: Ticket, verb: Verb, by: &str) -> Outcome {
+        if verb == Verb::Stop {
+            let mut stops = lock(&self.shared.stops);
+            // The request itself is the stop.
+            stops.count += 1;
+            stops.done += 1;
+            stops.by = by.into();
+        }
         let (answer, answered) = oneshot::channel();
         let gone = || Refusal::new(Code::LinkLost, "the robot's thread has ended");
-        self.requests.send(Request { verb, by: by.into(), answer }).map_err(|_| gone())?;
+        let request = Request { verb, by: by.into(), ticket, answer };
+        self.requests.send(request).map_err(|_| gone())?;
         self.shared.waker.wake();
         answered.await.unwrap_or_else(|_| Err(gone()))
     }
 
+    /// Now, for [`teach_since`](Self::teach_since).
+    pub fn ticket(&self) -> Ticket {
+        Ticket(lock(&self.shared.stops).count)
+    }
+
     /// Stops playback and teaching, before anything that is waiting.
     pub fn stop(&self, by: &str) {
-        *lock(&self.shared.stop) = Some(by.into());
+        let mut stops = lock(&self.shared.stops);
+        stops.count += 1;
+        stops.by = by.into();
+        drop(stops);
+        self.shared.waker.wake();
+    }
+
+    /// Whoever held the controls has gone: what repeats ends.
+    pub fn release(&self, by: &str) {
+        *lock(&self.shared.gone) = Some(by.into());
         self.shared.waker.wake();
     }
 
@@ -139,6 +192,8 @@ struct Pump {
     shared: Arc<Shared>,
     events: broadcast::Sender<Arc<Event>>,
     waiting: HashMap<RequestId, oneshot::Sender<Outcome>>,
+    reduced: mpsc::Sender<Work>,
+    finished: mpsc::Receiver<Work>,
     closed: bool,
 }
 
@@ -160,7 +215,7 @@ impl Pump {
                 self.session.handle_timeout(now);
             }
             self.drain();
-            *lock(&self.shared.state) = Arc::new(self.session.state().clone());
+            self.publish();
             if self.closed || end_at.is_some_and(|end| now >= end) {
                 return;
             }
@@ -174,17 +229,43 @@ impl Pump {
 
     fn requests(&mut self, now: Instant) {
         loop {
+            // What comes after a stop is taken after it, and what came before it not at all.
             let request = self.inbox.try_recv();
-            let stopped_by = lock(&self.shared.stop).take();
-            if let Some(by) = stopped_by {
-                self.session.stop(now, &by);
-                self.drain();
+            let stopped = self.stop(now);
+            let Ok(Request { verb, by, ticket, answer }) = request else { break };
+            if ticket < stopped && verb != Verb::Stop && !verb.is_query() {
+                let stopped_by = lock(&self.shared.stops).by.clone();
+                let message = format!("{stopped_by} stopped the robot before it was sent");
+                let _ = answer.send(Err(Refusal::new(Code::NotReady, message)));
+                continue;
             }
-            let Ok(Request { verb, by, answer }) = request else { return };
             let id = self.session.request(now, verb, &by);
             self.waiting.insert(id, answer);
             self.drain();
         }
+        let gone = lock(&self.shared.gone).take();
+        if let Some(by) = gone {
+            self.session.release(now, &by);
+            self.drain();
+        }
+        while let Ok((id, result)) = self.finished.try_recv() {
+            self.session.handle_reduced(now, id, result);
+            self.drain();
+        }
+    }
+
+    /// Stops the robot if somebody wants that, and tells how often that was.
+    fn stop(&mut self, now: Instant) -> Ticket {
+        let mut stops = lock(&self.shared.stops);
+        let ticket = Ticket(stops.count);
+        if stops.done < stops.count {
+            stops.done = stops.count;
+            let by = stops.by.clone();
+            drop(stops);
+            self.session.stop(now, &by);
+            self.drain();
+        }
+        ticket
     }
 
     fn read(&mut self, buffer: &mut [u8]) {
@@ -203,21 +284,42 @@ impl Pump {
         }
     }
 
+    fn publish(&self) {
+        *lock(&self.shared.state) = Arc::new(self.session.state().clone());
+    }
+
     fn drain(&mut self) {
         while let Some(output) = self.session.poll_output() {
             match output {
                 // A datagram that cannot be sent is a lost one; lost ones are retried.
                 Output::Transmit(datagram) => drop(self.socket.send(&datagram)),
+                Output::Reduce { id, recording } => self.reduce(id, recording),
                 Output::Event(event) => {
                     if let Event::Done { id, outcome } = &event
                         && let Some(answer) = self.waiting.remove(id)
                     {
+                        // Whoever was answered sees what the answer brought about.
+                        self.publish();
                         let _ = answer.send(outcome.clone());
                     }
                     self.closed |= event == Event::Closed;
                     let _ = self.events.send(Arc::new(event));
                 }
             }
+        }
+    }
+
+    /// Reduces a recording beside this thread, so that a stop never waits for it.
+    fn reduce(&self, id: RequestId, recording: Arc<Recording>) {
+        let (reduced, shared) = (self.reduced.clone(), Arc::clone(&self.shared));
+        let work = move || {
+            let _ = reduced.send((id, trajectory::reduce(&recording, KEYFRAME_SLOTS)));
+            shared.waker.wake();
+        };
+        if thread::Builder::new().name("reduce".into()).spawn(work).is_err() {
+            let error = trajectory::Error::new("reduction", "a thread for it", "none");
+            let _ = self.reduced.send((id, Err(error)));
+            self.shared.waker.wake();
         }
     }
 }

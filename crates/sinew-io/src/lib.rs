@@ -5,8 +5,14 @@
 //! other end of a pseudo-terminal. [`tap`] is what may be put between a port and a session.
 
 mod address;
+#[cfg(feature = "g1")]
 pub mod discovery;
+#[cfg(feature = "g1")]
+mod file;
+#[cfg(feature = "g1")]
 pub mod g1;
+#[cfg(feature = "g1")]
+pub mod library;
 mod port;
 mod priority;
 mod pty;

@@ -1,5 +1,6 @@
 //! Simulated robots: a vacuum at the other end of a pseudo-terminal, a G1 behind a UDP port.
 
+#[cfg(feature = "g1")]
 mod g1;
 
 use std::{
@@ -17,6 +18,7 @@ use sinew_sim::vacuum::{Controller, Options};
 
 use crate::{Pty, port::Port, wake::Waker};
 
+#[cfg(feature = "g1")]
 pub use g1::{Discovery, G1Options, G1Simulator};
 
 pub(crate) const BAUD: u32 = 115_200;

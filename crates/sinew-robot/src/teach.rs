@@ -15,6 +15,7 @@ mod cycle;
 mod ending;
 mod event;
 mod exchange;
+mod performing;
 mod receive;
 mod requests;
 mod saving;
@@ -25,7 +26,7 @@ mod status;
 mod take;
 mod verb;
 
-pub use answer::{Action, Answer, Kind};
+pub use answer::{Action, Answer, Kind, Performed};
 pub use event::{Event, Output};
 pub use session::{RequestId, Session};
 pub use settings::Settings;

@@ -17,7 +17,7 @@ use axum::{
     serve::Listener,
 };
 use serde_json::{Value, json};
-use sinew_robot::{Code, Refusal, vacuum::Command};
+use sinew_robot::{Code, Refusal, teach::Verb, vacuum::Command};
 use tokio::net::TcpListener;
 
 use crate::{
@@ -160,6 +160,9 @@ async fn ask(
         Asked::Robot(command, capability) => {
             hub.robot(Some(name), Some(capability))?;
             run(member, visitor, Order::Vacuum(command)).await
+        }
+        Asked::Teach(Verb::Play { looped: true, .. }) => {
+            unsupported("loop by POST: there is no connection whose loss would end it")
         }
         Asked::Teach(verb) => {
             hub.robot(Some(name), Some(Capability::Teach))?;

@@ -25,6 +25,8 @@ mod token;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use config::Config;
+#[cfg(feature = "g1")]
+pub use robot::Teacher;
 pub use robot::{
     Boxed, Capability, Detail, Figure, Happening, Happenings, Reading, Robot, Snapshot,
     sensor_group,

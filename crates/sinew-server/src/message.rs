@@ -9,17 +9,18 @@ use crate::{Access, Capability, feed::Topic};
 const MAX_RAW: usize = 252;
 /// The longest name a client may give itself.
 const MAX_NAME: usize = 64;
+const TEACH: &str = "Teach";
 /// Members that every command may have.
 const COMMON: &[&str] = &["type", "robot", "req", "confirm"];
 
-/// The commands and the members of each.
+/// The commands and the members of each; those of `Teach` are [`teach::OPS`]'s to check.
 const COMMANDS: &[(&str, &[&str])] = &[
     ("ComponentControl", &["id", "action"]),
     ("ProtocolSync", &[]),
     ("Dock", &[]),
     ("Boot", &[]),
     ("Raw", &["command", "payload"]),
-    ("Teach", &["op", "name", "new_name", "id", "frames", "duration_ms", "interpolation", "loop"]),
+    (TEACH, &[]),
     ("Mapping", &["op"]),
     ("Subscribe", &["topics", "max_hz"]),
     ("Robots", &[]),
@@ -65,10 +66,8 @@ impl Asked {
     pub(crate) fn access(&self) -> Access {
         match self {
             Asked::Auth { .. } => Access::Nothing,
-            Asked::Subscribe { .. }
-            | Asked::Robots
-            | Asked::Stop
-            | Asked::Teach(teach::Verb::List) => Access::Read,
+            Asked::Subscribe { .. } | Asked::Robots | Asked::Stop => Access::Read,
+            Asked::Teach(verb) if verb.is_query() || *verb == teach::Verb::Stop => Access::Read,
             Asked::Robot(..)
             | Asked::Teach(_)
             | Asked::Incapable(_)
@@ -131,7 +130,8 @@ fn parse(members: &Map<String, Value>) -> Result<(Option<String>, Asked), Refusa
         return Err(invalid(format!("type: wanted one of {}, got {}", names(), shown(kind))));
     };
     let is_known = |key: &str| COMMON.contains(&key) || known.contains(&key);
-    if let Some(unknown) = members.keys().find(|key| !is_known(key)) {
+    let unknown = members.keys().find(|key| !is_known(key));
+    if let Some(unknown) = unknown.filter(|_| *kind != TEACH) {
         let wanted = [COMMON, known].concat().join(", ");
         return Err(invalid(format!("{kind}: wanted {wanted}, got {}", shown(&json!(unknown)))));
     }
@@ -158,11 +158,7 @@ fn asked(kind: &str, members: &Map<String, Value>, confirmed: bool) -> Result<As
         "Boot" => simple(Command::Boot, Capability::Components),
         "Dock" => simple(Command::Dock, Capability::Drive),
         "Raw" => simple(raw(members, confirmed)?, Capability::Components),
-        "Teach" => {
-            let members = members.iter().filter(|(name, _)| !COMMON.contains(&name.as_str()));
-            let members = members.map(|(name, value)| (name.clone(), value.clone())).collect();
-            Ok(Asked::Teach(teach::parse(&members)?))
-        }
+        TEACH => Ok(Asked::Teach(teach::parse(members)?)),
         "Mapping" => Ok(Asked::Incapable(Capability::Mapping)),
         "Subscribe" => subscribe(members),
         "Robots" => Ok(Asked::Robots),

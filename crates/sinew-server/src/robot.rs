@@ -1,6 +1,9 @@
 //! What the server asks of a robot, whatever its kind.
 
+#[cfg(feature = "g1")]
 mod g1;
+#[cfg(feature = "g1")]
+mod teacher;
 mod vacuum;
 
 use std::{
@@ -11,6 +14,9 @@ use std::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sinew_robot::{Code, Refusal, teach::Verb, vacuum::Command};
+
+#[cfg(feature = "g1")]
+pub use self::teacher::Teacher;
 
 /// A future in a box.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

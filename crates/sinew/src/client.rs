@@ -108,7 +108,8 @@ impl Client {
         }
     }
 
-    fn send(&mut self, mut command: Value) -> anyhow::Result<u64> {
+    /// Sends a command whose answer nobody waits for.
+    pub(crate) fn send(&mut self, mut command: Value) -> anyhow::Result<u64> {
         self.requests += 1;
         command["req"] = self.requests.into();
         let about_robot = !matches!(command["type"].as_str(), Some("Auth" | "Robots"));

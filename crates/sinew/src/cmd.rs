@@ -8,7 +8,7 @@ mod control;
 mod decode;
 #[cfg(feature = "vacuum")]
 mod demo;
-#[cfg(feature = "vacuum")]
+#[cfg(feature = "g1")]
 mod discover;
 #[cfg(feature = "tools")]
 mod encode;
@@ -18,7 +18,7 @@ mod robots;
 mod serve;
 #[cfg(feature = "vacuum")]
 mod sim;
-#[cfg(feature = "vacuum")]
+#[cfg(feature = "g1")]
 mod teach;
 #[cfg(feature = "vacuum")]
 mod vacuum;
@@ -51,9 +51,9 @@ pub(crate) enum Command {
     Control(control::Args),
     #[cfg(feature = "vacuum")]
     Vacuum(vacuum::Args),
-    #[cfg(feature = "vacuum")]
+    #[cfg(feature = "g1")]
     Teach(teach::Args),
-    #[cfg(feature = "vacuum")]
+    #[cfg(feature = "g1")]
     Discover(discover::Args),
     #[cfg(feature = "vacuum")]
     Config(config::Args),
@@ -85,9 +85,9 @@ impl Command {
             Command::Control(args) => control::run(&args, json),
             #[cfg(feature = "vacuum")]
             Command::Vacuum(args) => vacuum::run(&args, json),
-            #[cfg(feature = "vacuum")]
+            #[cfg(feature = "g1")]
             Command::Teach(args) => teach::run(&args, json),
-            #[cfg(feature = "vacuum")]
+            #[cfg(feature = "g1")]
             Command::Discover(args) => discover::run(&args, json),
             #[cfg(feature = "vacuum")]
             Command::Config(args) => config::run(&args, json),

@@ -1,6 +1,11 @@
 //! `sinew.toml`, and what the flags of `sinew serve` make of it.
 
-use std::{fs, net::SocketAddr, path::Path, time::Duration};
+use std::{
+    env, fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
@@ -29,9 +34,11 @@ pub(crate) struct Server {
     pub(crate) lines: Port,
     /// HTTP and WebSocket.
     pub(crate) http: Port,
-    pub(crate) token_file: Option<std::path::PathBuf>,
+    pub(crate) token_file: Option<PathBuf>,
     /// Lets `tcp` listen further than loopback without a token.
     pub(crate) legacy_open: bool,
+    /// Where motions are kept.
+    pub(crate) library: PathBuf,
 }
 
 /// An address, or `off`.
@@ -164,6 +171,7 @@ impl Robot {
     }
 
     /// A G1 at this address.
+    #[cfg(feature = "g1")]
     pub(crate) fn g1(link: String) -> Self {
         Robot::new("g1".into(), Kind::G1, link)
     }
@@ -229,8 +237,18 @@ impl Default for Server {
             http: local(8787),
             token_file: None,
             legacy_open: false,
+            library: default_library(),
         }
     }
+}
+
+/// Where a user's data belongs; where a service's does when there is no home.
+fn default_library() -> PathBuf {
+    let given = |name: &str| env::var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let data = given("XDG_DATA_HOME")
+        .or_else(|| given("HOME").map(|home| home.join(".local/share")))
+        .unwrap_or_else(|| "/var/lib".into());
+    data.join("sinew").join("motions")
 }
 
 impl std::str::FromStr for Port {

@@ -1,16 +1,12 @@
 //! A daemon in this process: robots, and the server that offers them.
 
+#[cfg(feature = "g1")]
+mod g1;
+
 use std::{net::SocketAddr, thread};
 
 use anyhow::Context;
-use sinew_io::{
-    Address,
-    g1::G1,
-    sim::{G1Options, G1Simulator},
-    tap::Tap,
-    vacuum::Vacuum,
-};
-use sinew_robot::teach;
+use sinew_io::{Address, tap::Tap, vacuum::Vacuum};
 use sinew_server::{Addresses, Server};
 use tokio::{runtime::Builder, sync::oneshot};
 
@@ -20,9 +16,8 @@ use crate::config::{Config, Kind, Port, Robot};
 pub(crate) struct Daemon {
     pub(crate) server: Server,
     vacuums: Vec<Vacuum>,
-    g1s: Vec<G1>,
-    /// The robots themselves, where they are simulated.
-    _simulators: Vec<G1Simulator>,
+    #[cfg(feature = "g1")]
+    g1s: g1::G1s,
 }
 
 impl Daemon {
@@ -45,7 +40,9 @@ impl Daemon {
             ..sinew_server::Config::default()
         })
         .context("cannot listen")?;
-        let (mut vacuums, mut g1s, mut simulators) = (Vec::new(), Vec::new(), Vec::new());
+        let mut vacuums = Vec::new();
+        #[cfg(feature = "g1")]
+        let mut g1s = g1::G1s::new(&config.server.library);
         for robot in &config.robot {
             let failed = || format!("cannot start {}", robot.name);
             match robot.kind {
@@ -55,15 +52,20 @@ impl Daemon {
                     server.add(&robot.name, vacuum.clone())?;
                     vacuums.push(vacuum);
                 }
+                #[cfg(feature = "g1")]
                 Kind::G1 => {
-                    let (g1, simulator) = g1(robot.address()?).with_context(failed)?;
-                    server.add(&robot.name, g1.clone())?;
-                    g1s.push(g1);
-                    simulators.extend(simulator);
+                    g1s.start(&robot.name, robot.address()?, &mut server).with_context(failed)?;
                 }
+                #[cfg(not(feature = "g1"))]
+                Kind::G1 => anyhow::bail!("{}: this build has no G1", robot.name),
             }
         }
-        Ok(Daemon { server, vacuums, g1s, _simulators: simulators })
+        Ok(Daemon {
+            server,
+            vacuums,
+            #[cfg(feature = "g1")]
+            g1s,
+        })
     }
 
     /// Whether every robot's thread got real-time priority.
@@ -76,28 +78,9 @@ impl Daemon {
         let runtime = Builder::new_multi_thread().enable_all().build()?;
         let result = runtime.block_on(self.server.run(shutdown));
         self.vacuums.iter().for_each(Vacuum::shut_down);
-        self.g1s.iter().for_each(G1::shut_down);
+        #[cfg(feature = "g1")]
+        self.g1s.shut_down();
         Ok(result?)
-    }
-}
-
-/// Starts a G1's session, and the robot too where it is simulated.
-fn g1(address: Address) -> anyhow::Result<(G1, Option<G1Simulator>)> {
-    let settings = teach::Settings::default();
-    match address {
-        Address::Udp { address, layout } => {
-            Ok((G1::spawn(address, teach::Settings { layout, ..settings })?, None))
-        }
-        Address::Sim { seed } => {
-            let simulator = G1Simulator::spawn(G1Options {
-                robot: sinew_sim::g1::Options { seed, ..Default::default() },
-                listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-                store: None,
-                discovery: None,
-            })?;
-            Ok((G1::spawn(simulator.address(), settings)?, Some(simulator)))
-        }
-        other => anyhow::bail!("a G1 is taught over UDP: wanted udp:HOST or sim:, got {other}"),
     }
 }
 
@@ -111,6 +94,7 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) fn start(address: Address) -> anyhow::Result<Self> {
         let robot = match address {
+            #[cfg(feature = "g1")]
             Address::Udp { .. } => Robot::g1(address.to_string()),
             _ => Robot::vacuum(address.to_string()),
         };

@@ -15,6 +15,7 @@ use sinew_sim::g1::{Options, Output, Robot, StoredAction, discovery};
 
 use crate::{
     discovery::{ANSWER_PORT, QUERY_PORT, answer_socket, interfaces},
+    file,
     wake::Waker,
 };
 
@@ -166,13 +167,9 @@ fn load(store: &Path) -> io::Result<Vec<StoredAction>> {
     }
 }
 
-/// Writes beside the file and renames over it, so that there is always a whole one.
 fn save(store: &Path, actions: &[StoredAction]) -> io::Result<()> {
-    let beside = store.join(format!("{FILE}.new"));
-    let mut file = fs::File::create(&beside)?;
-    serde_json::to_writer_pretty(&mut file, actions)?;
-    file.sync_all()?;
-    fs::rename(beside, store.join(FILE))
+    file::remove_leftovers(store);
+    file::replace(&store.join(FILE), &serde_json::to_vec_pretty(actions)?)
 }
 
 struct Responder {

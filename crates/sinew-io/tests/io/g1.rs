@@ -1,5 +1,6 @@
 use std::{
     net::{Ipv4Addr, SocketAddr, UdpSocket},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -11,7 +12,7 @@ use sinew_io::{
 use sinew_robot::{
     Code,
     teach::{Answer, Link, Settings, State, Target, Verb},
-    trajectory::Interpolation,
+    trajectory::{Document, G1_ARMS, Interpolation, Manner, Plan, Recording},
 };
 use sinew_sim::g1::Options;
 use sinew_wire::teach::Layout;
@@ -55,6 +56,8 @@ fn play(name: &str) -> Verb {
         duration_ms: 0,
         interpolation: Interpolation::Linear,
         looped: false,
+        speed: None,
+        library: false,
         keyframes: None,
     }
 }
@@ -75,7 +78,7 @@ fn a_motion_is_taught_and_played_in_both_layouts() {
         ask(&g1, Verb::RecordStart { name: Some("wave".into()) }).unwrap();
         until(&g1, "frames", |state| state.recorded_frames >= 25);
         ask(&g1, Verb::RecordStop).unwrap();
-        let saved = ask(&g1, Verb::Save { name: None, looped: false }).unwrap();
+        let saved = ask(&g1, Verb::Save { name: None, looped: false, library: false }).unwrap();
         let Answer::Save { keyframes, error_rad, .. } = saved else { panic!("{saved:?}") };
         assert!(keyframes <= 20 && error_rad.is_some());
         assert_eq!(names(&g1), ["wave"]);
@@ -98,7 +101,7 @@ fn actions_survive_the_robots_restart() {
     until(&host, "frames", |state| state.recorded_frames >= 5);
     ask(&host, Verb::RecordStop).unwrap();
     // A name that would be a path, were it used as one.
-    ask(&host, Verb::Save { name: Some("../up".into()), looped: false }).unwrap();
+    ask(&host, Verb::Save { name: Some("../up".into()), looped: false, library: false }).unwrap();
     host.shut_down();
     drop(robot);
     let robot = simulator(Some(store.clone()));
@@ -177,4 +180,47 @@ fn a_robot_is_found_on_the_interface_it_answers_on() {
     }
     let error = Query { interface: Some("no-such".into()), ..query(None) }.run(|_| {}).unwrap_err();
     assert!(error.to_string().contains("no-such"));
+}
+
+#[test]
+fn what_was_asked_for_before_a_stop_is_not_begun_after_it() {
+    let simulator = simulator(None);
+    let g1 = g1(simulator.address(), Layout::Documented);
+    let runtime = Builder::new_current_thread().build().unwrap();
+    let ticket = g1.ticket();
+    runtime.block_on(g1.teach_since(ticket, Verb::List, "test")).unwrap();
+    g1.stop("somebody");
+    let refusal = runtime.block_on(g1.teach_since(ticket, Verb::Enter, "test")).unwrap_err();
+    assert_eq!(refusal.code, Code::NotReady);
+    assert!(refusal.message.contains("somebody"), "{refusal}");
+    assert!(!g1.state().teaching);
+    // A stop that is a verb counts as well.
+    let ticket = g1.ticket();
+    ask(&g1, Verb::Stop).unwrap();
+    assert!(runtime.block_on(g1.teach_since(ticket, Verb::Enter, "test")).is_err());
+    ask(&g1, Verb::Enter).unwrap();
+    g1.shut_down();
+}
+
+#[test]
+fn a_motion_of_two_pieces_is_played_over_udp() {
+    let mut recording = Recording::new();
+    for index in 0..=24_u32 {
+        let mut pose = [0.0; 12];
+        pose[3] = if index.is_multiple_of(2) { 0.0 } else { 0.1 };
+        recording.push(index * 75, pose).unwrap();
+    }
+    let document = Document { recording, ..Document::default() };
+    let plan = Plan::new(&document, 0, Manner::default(), &G1_ARMS).unwrap();
+    assert_eq!(plan.pieces.len(), 2);
+    for layout in [Layout::Documented, Layout::Compact] {
+        let simulator = simulator(None);
+        let g1 = g1(simulator.address(), layout);
+        until(&g1, "pose", |state| state.positions.is_some());
+        let (name, plan) = ("zigzag".to_owned(), Arc::new(plan.clone()));
+        ask(&g1, Verb::Perform { name, plan, looped: false }).unwrap();
+        until(&g1, "end", |state| state.playing.is_none());
+        assert!(g1.state().positions.unwrap()[3].abs() < 0.04);
+        g1.shut_down();
+    }
 }

@@ -4,4 +4,5 @@
 
 mod address;
 mod g1;
+mod library;
 mod vacuum;

@@ -1,4 +1,5 @@
 use serde::Serialize;
+use sinew_wire::teach::Keyframe;
 
 /// What a verb brought about.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -53,13 +54,19 @@ pub enum Answer {
         /// What is to be known about it.
         #[serde(skip_serializing_if = "Option::is_none")]
         note: Option<String>,
+        /// The keyframes themselves.
+        #[serde(skip)]
+        sent: Vec<Keyframe>,
     },
     /// The robot plays. This is its acknowledgement; the end is an event.
     Play {
-        /// The action's number.
-        id: u32,
-        /// Its name, when a list told it.
+        /// The action's number; none when the robot does not have it.
+        id: Option<u32>,
+        /// Its name, when it is known.
         name: Option<String>,
+        /// How it is played when the robot does not have it.
+        #[serde(flatten)]
+        performed: Option<Performed>,
         /// Whose limits and easing count.
         note: String,
     },
@@ -80,6 +87,20 @@ pub enum Answer {
         /// Which it was.
         name: String,
     },
+}
+
+/// How a motion is played that the robot does not have.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Performed {
+    /// In how many pieces, the way in included.
+    pub pieces: usize,
+    /// How long they take.
+    pub duration_ms: u32,
+    /// Largest distance of any joint from where the motion has it, rad.
+    pub error_rad: f32,
+    /// Joints that go only as far as their limits.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limited: Vec<&'static str>,
 }
 
 /// A stored action.

@@ -1,10 +1,14 @@
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use sinew_wire::teach::{Command, Message, Sequence};
 
 use super::{
     Answer, Event, Link, RequestId, Session,
     exchange::{Exchange, Waited},
+    take::Take,
 };
 use crate::{Code, Refusal};
 
@@ -186,6 +190,9 @@ impl Session {
 
     pub(super) fn recording_ended(&mut self, by: &str) {
         if std::mem::take(&mut self.state.recording) {
+            let recording = self.take.as_ref().map(Take::recording);
+            let kept = recording.filter(|recording| !recording.is_empty());
+            self.state.recorded = kept.cloned().map(Arc::new);
             let frames = self.state.recorded_frames;
             self.event(Event::Recording { on: false, frames, by: by.into() });
         }

@@ -1,14 +1,24 @@
+use std::sync::Arc;
+
 use serde::Serialize;
 use sinew_wire::teach::JOINTS;
 
 use super::{Answer, Link, RequestId};
-use crate::Refusal;
+use crate::{Refusal, trajectory::Recording};
 
 /// What a session wants done.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Output {
     /// Send this datagram.
     Transmit(Vec<u8>),
+    /// Reduce this to [`KEYFRAME_SLOTS`](sinew_wire::teach::KEYFRAME_SLOTS) keyframes, which takes
+    /// a while, and hand the result to [`Session::handle_reduced`](super::Session::handle_reduced).
+    Reduce {
+        /// The request it is for.
+        id: RequestId,
+        /// What was recorded.
+        recording: Arc<Recording>,
+    },
     /// Tell whoever listens.
     Event(Event),
 }
@@ -56,17 +66,19 @@ pub enum Event {
     },
     /// The robot plays an action.
     Playing {
-        /// Its number.
-        id: u32,
-        /// Its name, when a list told it.
+        /// Its number; none when the robot does not have it.
+        id: Option<u32>,
+        /// Its name, when it is known.
         name: Option<String>,
     },
     /// It no longer does.
     PlayEnded {
-        /// The action's number.
-        id: u32,
+        /// As it began.
+        id: Option<u32>,
+        /// As it began.
+        name: Option<String>,
         /// How that is known.
-        why: &'static str,
+        why: String,
     },
     /// Somebody stopped the robot; sent, not yet answered.
     Stopped {

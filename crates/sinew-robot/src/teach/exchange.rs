@@ -1,11 +1,13 @@
 use std::{
     collections::VecDeque,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use sinew_wire::teach::{Command, Message, Sequence};
 
-use super::{Event, Output, Session, session::later};
+use super::{Event, Output, RequestId, Session, session::later};
+use crate::trajectory::Recording;
 
 /// Datagrams kept for a caller that does not fetch them.
 const MAX_DATAGRAMS: usize = 32;
@@ -20,6 +22,8 @@ const MAX_EVENTS: usize = 512;
 pub(super) struct Outbox {
     datagrams: VecDeque<Message<'static>>,
     events: VecDeque<Event>,
+    /// A recording that is to be reduced for a request.
+    pub(super) work: Option<(RequestId, Arc<Recording>)>,
     sequence: Sequence,
     /// What was sent latest, by command and number.
     sent: VecDeque<(Command, Sequence)>,
@@ -63,6 +67,9 @@ impl Session {
                 self.state.counters.sent += 1;
                 return Some(Output::Transmit(bytes));
             }
+        }
+        if let Some((id, recording)) = self.outbox.work.take() {
+            return Some(Output::Reduce { id, recording });
         }
         self.outbox.events.pop_front().map(Output::Event)
     }

@@ -6,11 +6,15 @@ use super::{
     Action, Answer, Event, Link, Playing, RequestId, Session, Target, Verb,
     ending::refused,
     exchange::{Exchange, Waited},
+    performing::Rehearsed,
     receive::MAX_ACTIONS,
     session::later,
     take::Take,
 };
-use crate::{Code, Refusal, trajectory::MAX_SAVED_MS};
+use crate::{
+    Code, Refusal,
+    trajectory::{MAX_SAVED_MS, Reduced},
+};
 
 /// Requests that may wait for the one before them.
 const MAX_WAITING: usize = 32;
@@ -51,7 +55,7 @@ impl Session {
         if let Err(refusal) = self.check(now, &verb) {
             return self.done(id, Err(refusal));
         }
-        if verb != Verb::List {
+        if !verb.is_query() {
             self.asked = now;
         }
         if verb == Verb::Exit && self.state.link == Link::Lost {
@@ -74,6 +78,9 @@ impl Session {
             return Err(Refusal::new(Code::Busy, message));
         }
         match verb {
+            _ if verb.is_of_library() => {
+                Err(Refusal::new(Code::Unsupported, "no library is kept here"))
+            }
             Verb::Rename { .. } | Verb::Delete { .. } => Err(Refusal::new(
                 Code::Unsupported,
                 format!(
@@ -87,7 +94,13 @@ impl Session {
             }
             Verb::Play { looped: true, .. } => Err(Refusal::new(
                 Code::Unsupported,
-                "loop: a play has no place for it in the teaching datagrams; give it to save",
+                "loop: a play has no place for it in the teaching datagrams; give it to save, or \
+                 play the motion from the library",
+            )),
+            Verb::Play { speed: Some(_), .. } => Err(Refusal::new(
+                Code::Unsupported,
+                "speed: a play has no place for it in the teaching datagrams; give duration_ms, \
+                 or play the motion from the library",
             )),
             Verb::Play { action, keyframes, .. } => {
                 if let Target::Id(id) = action
@@ -130,15 +143,45 @@ impl Session {
         while self.state.link == Link::Ready
             && self.active.is_none()
             && self.ending.is_none()
-            && let Some(waiting) = self.queue.pop_front()
+            && self.preparing.is_none()
+            && let Some(waiting) = self.queue.front()
         {
-            self.start(now, waiting);
+            if let Waiting { id, verb: Verb::Save { name, .. }, .. } = waiting {
+                let (id, name) = (*id, name.clone());
+                self.prepare_save(now, id, name.as_deref());
+            } else if let Some(waiting) = self.queue.pop_front() {
+                let prepared = self.prepared(&waiting.verb);
+                self.start(now, waiting, prepared);
+            }
         }
     }
 
-    fn start(&mut self, now: Instant, waiting: Waiting) {
+    /// What a save carries is known, or why there is none.
+    pub(super) fn prepared_save(
+        &mut self,
+        now: Instant,
+        id: RequestId,
+        result: Result<Reduced, Refusal>,
+    ) {
+        if self.preparing != Some(id) {
+            return;
+        }
+        self.preparing = None;
+        let Some(waiting) = self.queue.pop_front() else { return };
+        let Verb::Save { name, looped, .. } = &waiting.verb else { return };
+        let prepared =
+            result.and_then(|reduced| self.save_message(now, name.as_deref(), *looped, reduced));
+        self.start(now, waiting, prepared);
+    }
+
+    fn start(
+        &mut self,
+        now: Instant,
+        waiting: Waiting,
+        prepared: Result<(Message<'static>, Answer), Refusal>,
+    ) {
         let Waiting { id, verb, by, .. } = waiting;
-        match self.prepared(now, &verb) {
+        match prepared {
             Err(refusal) => self.done(id, Err(refusal)),
             Ok((message, answer)) => {
                 let exchange = self.exchange(now, message);
@@ -150,11 +193,11 @@ impl Session {
     }
 
     /// The message for a verb and what to answer when the robot has said yes.
-    fn prepared(
-        &mut self,
-        now: Instant,
-        verb: &Verb,
-    ) -> Result<(Message<'static>, Answer), Refusal> {
+    fn prepared(&mut self, verb: &Verb) -> Result<(Message<'static>, Answer), Refusal> {
+        let moves = matches!(verb, Verb::Enter | Verb::RecordStart { .. } | Verb::Play { .. });
+        if moves && self.performance.is_some() {
+            return Err(not_ready("a motion is being played in pieces; stop it first"));
+        }
         let list = Message::ListRequest { rest: &[] };
         let record = |on: bool| Message::Record { flag: u32::from(on), rest: &[] };
         Ok(match verb {
@@ -175,15 +218,21 @@ impl Session {
                 }
                 (record(false), Answer::Exit)
             }
-            Verb::Save { name, looped } => self.save_message(now, name.as_deref(), *looped)?,
             Verb::Play { action: Target::Id(id), .. } => self.play_message(*id, verb)?,
             // By name: the list tells the number.
             Verb::Play { .. } | Verb::List => {
                 (list, Answer::List { actions: Vec::new(), unlisted: 0 })
             }
-            Verb::Stop | Verb::Rename { .. } | Verb::Delete { .. } => {
-                return Err(Refusal::new(Code::Unsupported, "not a request for this link"));
+            Verb::Perform { name, plan, looped } => {
+                let mut performance = self.performance(plan, *looped)?;
+                let answer = performance.answer(name);
+                let Some((message, first_ms)) = performance.next()? else {
+                    return Err(not_ready("the motion has no pieces"));
+                };
+                self.rehearsed = Some(Rehearsed { performance, first_ms });
+                (message, answer)
             }
+            _ => return Err(Refusal::new(Code::Unsupported, "not a request for this link")),
         })
     }
 
@@ -206,7 +255,8 @@ impl Session {
         });
         let name = self.actions.iter().find(|action| action.id == id);
         let name = name.map(|action| action.name.clone());
-        Ok((message, Answer::Play { id, name, note: PLAY_NOTE.into() }))
+        let note = PLAY_NOTE.into();
+        Ok((message, Answer::Play { id: Some(id), name, performed: None, note }))
     }
 
     /// What counts from the moment of sending, since the robot may act on it unheard.
@@ -219,8 +269,11 @@ impl Session {
                     self.event(Event::Teaching { on: true, by: by.into() });
                 }
             }
-            // Maintenance after it would enter again.
-            Verb::Exit => self.maintain_at = None,
+            // Maintenance after it would enter again, and a piece would play on.
+            Verb::Exit => {
+                self.maintain_at = None;
+                self.performance = None;
+            }
             Verb::RecordStart { name } => self.trial = Some(Take::new(now, name.clone())),
             Verb::RecordStop => {
                 if let Some(take) = &mut self.take {
@@ -265,7 +318,9 @@ impl Session {
         command: Command,
         status: u32,
     ) -> bool {
-        let Some(active) = self.take_answered(command, number) else { return false };
+        let Some(active) = self.take_answered(command, number) else {
+            return self.piece_answered(number, command, status);
+        };
         if status == 0 {
             let answer = self.carried_out(now, &active);
             self.done(active.id, Ok(answer));
@@ -310,6 +365,7 @@ impl Session {
                 return self.record_answer();
             }
             Verb::Play { duration_ms, .. } => self.play_began(now, &active.answer, *duration_ms),
+            Verb::Perform { .. } => self.performance_began(now, &active.answer),
             _ => {}
         }
         active.answer.clone()
@@ -321,6 +377,7 @@ impl Session {
             Verb::Enter if active.began_teaching => self.teaching_ended("the robot refused"),
             Verb::Exit => self.maintain_at = Some(later(now, self.settings.maintain)),
             Verb::RecordStart { .. } => self.trial = None,
+            Verb::Perform { .. } => self.rehearsed = None,
             Verb::RecordStop => {
                 if let Some(take) = &mut self.take {
                     take.go_on();
@@ -337,6 +394,10 @@ impl Session {
         if active.exchange.command() != Command::List {
             self.carried_out(now, &active);
         }
+        // Nothing more is sent to a robot that may have missed the first piece.
+        if matches!(active.verb, Verb::Perform { .. }) {
+            self.performance = None;
+        }
         let refusal = self.unanswered(now, active.verb.op());
         self.done(active.id, Err(refusal));
     }
@@ -352,11 +413,26 @@ impl Session {
     }
 
     fn play_began(&mut self, now: Instant, answer: &Answer, duration_ms: u32) {
-        let Answer::Play { id, name, .. } = answer else { return };
         let longest = if duration_ms == 0 { MAX_SAVED_MS } else { duration_ms };
         self.play_until = Some(later(now, Duration::from_millis(longest.into())));
-        self.state.playing = Some(Playing { id: *id, name: name.clone(), observed: false });
-        self.event(Event::Playing { id: *id, name: name.clone() });
+        self.set_playing(now, answer, Some(duration_ms).filter(|&ms| ms != 0));
+    }
+
+    fn performance_began(&mut self, now: Instant, answer: &Answer) {
+        let Some(Rehearsed { performance, first_ms }) = self.rehearsed.take() else { return };
+        let duration_ms = performance.duration_ms().saturating_add(first_ms);
+        self.performance = Some(performance);
+        self.set_playing(now, answer, Some(duration_ms));
+        self.piece_began(now, first_ms);
+    }
+
+    fn set_playing(&mut self, now: Instant, answer: &Answer, duration_ms: Option<u32>) {
+        let Answer::Play { id, name, .. } = answer else { return };
+        let (id, name) = (*id, name.clone());
+        self.event(Event::Playing { id, name: name.clone() });
+        let (observed, elapsed_ms) = (false, 0);
+        let playing = Playing { id, name, elapsed_ms, duration_ms, began: now, observed };
+        self.state.playing = Some(playing);
     }
 
     /// Whether a play was sent that the robot has not answered.
@@ -367,6 +443,8 @@ impl Session {
     /// Nothing that waits is sent; what was sent may have been done.
     pub(super) fn drop_requests(&mut self, why: &str) {
         self.trial = None;
+        self.rehearsed = None;
+        self.performance = None;
         if let Some(active) = self.active.take() {
             let message = format!("{why} before the robot answered {}", active.verb.op());
             self.done(active.id, Err(Refusal::new(Code::Unconfirmed, message)));
@@ -375,6 +453,7 @@ impl Session {
     }
 
     pub(super) fn fail_waiting(&mut self, refusal: &Refusal) {
+        self.preparing = None;
         while let Some(waiting) = self.queue.pop_front() {
             self.done(waiting.id, Err(refusal.clone()));
         }

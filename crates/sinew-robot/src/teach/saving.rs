@@ -1,16 +1,16 @@
 use std::time::Instant;
 
-use sinew_wire::teach::{JOINTS, KEYFRAME_SLOTS, Keyframes, Message, Save, State};
+use sinew_wire::teach::{JOINTS, Keyframes, Message, Save, State};
 
 use super::{
-    Answer, Session,
+    Answer, RequestId, Session,
     requests::{checked_name, not_ready},
     status::Stream,
     take::Take,
 };
 use crate::{
     Code, Refusal,
-    trajectory::{MAX_SAVED_MS, reduce},
+    trajectory::{Error, MAX_SAVED_MS, Reduced},
 };
 
 /// Flags of a save.
@@ -21,7 +21,7 @@ const OWN_RECORDING: &str = "the robot pushed no status, so it was asked to stor
      only the robot knows";
 
 /// An error above this is seen from across the room, rad.
-const ROUGH: f32 = 0.1;
+pub(super) const ROUGH: f32 = 0.1;
 const ROUGH_NOTE: &str = "twenty keyframes hold only the rough of this motion; a shorter one, or one that moves fewer \
      joints, comes out better";
 
@@ -40,44 +40,38 @@ impl Session {
         })
     }
 
+    /// Has the recording reduced for the first request that waits, a save. What needs no reducing
+    /// is gone on with at once.
+    pub(super) fn prepare_save(&mut self, now: Instant, id: RequestId, name: Option<&str>) {
+        let recording = self.savable(name).map(|_| self.state.recorded.clone());
+        self.preparing = Some(id);
+        match recording {
+            Ok(Some(recording)) => self.outbox.work = Some((id, recording)),
+            Ok(None) => self.reduced(now, id, Ok(Reduced::default())),
+            Err(refusal) => self.prepared_save(now, id, Err(refusal)),
+        }
+    }
+
+    pub(super) fn reduced(&mut self, now: Instant, id: RequestId, result: Result<Reduced, Error>) {
+        let result = result.map_err(|error| Refusal::new(Code::Unsupported, error.to_string()));
+        self.prepared_save(now, id, result);
+    }
+
     pub(super) fn save_message(
         &mut self,
         now: Instant,
         name: Option<&str>,
         looped: bool,
+        reduced: Reduced,
     ) -> Result<(Message<'static>, Answer), Refusal> {
         let time = self.save_time(now)?;
-        let take = self.take.as_ref().ok_or_else(|| not_ready("nothing was recorded"))?;
-        let name = name.or(take.name.as_deref()).ok_or_else(|| {
-            Refusal::new(Code::InvalidArgument, "save: wanted name, got none, here or at the start")
-        })?;
-        let field = checked_name(name)?;
-        if take.is_running() {
-            return Err(not_ready("the recording still runs; stop it first"));
-        }
-        if !take.kept {
-            return Err(not_ready(
-                "teaching ended, and the robot's recording with it; what came here can be exported",
-            ));
-        }
-        let duration_ms = take.duration_ms();
-        if duration_ms > MAX_SAVED_MS {
-            return Err(Refusal::new(
-                Code::Unsupported,
-                format!(
-                    "the recording takes {duration_ms} ms and a save holds at most {MAX_SAVED_MS}; \
-                     record a shorter one, or export this one"
-                ),
-            ));
-        }
-        let frames = take.recording().len();
-        let reduced = reduce(take.recording(), KEYFRAME_SLOTS);
-        let reduced =
-            reduced.map_err(|error| Refusal::new(Code::Unsupported, error.to_string()))?;
+        let (name, take) = self.savable(name)?;
         let keyframes = Keyframes::new(&reduced.keyframes)
             .map_err(|error| Refusal::new(Code::Unsupported, error.to_string()))?;
+        let (duration_ms, frames) = (take.duration_ms(), take.recording().len());
+        let field = checked_name(&name)?;
         let answer = Answer::Save {
-            name: name.into(),
+            name,
             error_rad: (frames > 0).then_some(reduced.error),
             keyframes: reduced.keyframes.len(),
             frames,
@@ -87,6 +81,7 @@ impl Session {
                 error if error > ROUGH => Some(ROUGH_NOTE.into()),
                 _ => None,
             },
+            sent: reduced.keyframes,
         };
         self.saved_at = time;
         let message = Message::Save(Save {
@@ -99,6 +94,35 @@ impl Session {
             rest: &[],
         });
         Ok((message, answer))
+    }
+
+    /// The recording and its name, if it can be saved.
+    fn savable(&self, name: Option<&str>) -> Result<(String, &Take), Refusal> {
+        let take = self.take.as_ref().ok_or_else(|| not_ready("nothing was recorded"))?;
+        let name = name.or(take.name.as_deref()).ok_or_else(|| {
+            Refusal::new(Code::InvalidArgument, "save: wanted name, got none, here or at the start")
+        })?;
+        checked_name(name)?;
+        if take.is_running() {
+            return Err(not_ready("the recording still runs; stop it first"));
+        }
+        if !take.kept {
+            return Err(not_ready(
+                "teaching ended, and the robot's recording with it; the library takes what came \
+                 here",
+            ));
+        }
+        let duration_ms = take.duration_ms();
+        if duration_ms > MAX_SAVED_MS {
+            return Err(Refusal::new(
+                Code::Unsupported,
+                format!(
+                    "the recording takes {duration_ms} ms and a robot holds at most \
+                     {MAX_SAVED_MS}; record a shorter one, or save this one in the library"
+                ),
+            ));
+        }
+        Ok((name.into(), take))
     }
 
     /// The time a save carries. No two saves carry the same: a peer takes a stored name with the

@@ -10,11 +10,15 @@ use super::{
     cycle::Cycle,
     ending::Ending,
     exchange::Outbox,
+    performing::{Performance, Rehearsed},
     requests::{Active, Waiting},
     status::Stream,
     take::Take,
 };
-use crate::{Code, Refusal, trajectory::Recording};
+use crate::{
+    Code, Refusal,
+    trajectory::{Error, Reduced},
+};
 
 /// Names a request in the event that tells how it ended.
 pub type RequestId = u64;
@@ -43,7 +47,12 @@ pub struct Session {
     pub(super) pushed: Option<Sequence>,
     pub(super) stream: Option<Stream>,
     pub(super) queue: VecDeque<Waiting>,
+    /// The first request that waits, while its recording is reduced.
+    pub(super) preparing: Option<RequestId>,
     pub(super) active: Option<Active>,
+    /// A motion whose first piece is `active`.
+    pub(super) rehearsed: Option<Rehearsed>,
+    pub(super) performance: Option<Performance>,
     pub(super) ending: Option<Ending>,
     pub(super) maintain_at: Option<Instant>,
     /// When somebody last asked for something.
@@ -76,7 +85,10 @@ impl Session {
             pushed: None,
             stream: None,
             queue: VecDeque::new(),
+            preparing: None,
             active: None,
+            rehearsed: None,
+            performance: None,
             ending: None,
             maintain_at: None,
             asked: now,
@@ -129,6 +141,7 @@ impl Session {
             self.forgotten_due(),
             self.queue_due(),
             self.play_until,
+            self.performance.as_ref().and_then(Performance::due),
         ]
         .into_iter()
         .flatten()
@@ -158,6 +171,24 @@ impl Session {
         id
     }
 
+    /// Takes what became of an [`Output::Reduce`]. It counts for nothing when its request has ended
+    /// meanwhile.
+    pub fn handle_reduced(&mut self, now: Instant, id: RequestId, result: Result<Reduced, Error>) {
+        self.advance(now);
+        self.reduced(now, id, result);
+        self.advance(now);
+    }
+
+    /// Whoever asked for what the robot does has gone. What has an end goes on to it; what repeats
+    /// would never stop.
+    pub fn release(&mut self, now: Instant, by: &str) {
+        if self.performance.as_ref().is_some_and(Performance::is_looped) {
+            self.drop_requests(&format!("{by} has gone"));
+            self.begin_exit(now, format!("{by} has gone, and the motion repeats"));
+            self.advance(now);
+        }
+    }
+
     /// Ends teaching and playback, then the link: [`Event::Closed`].
     pub fn close(&mut self, now: Instant) {
         if !matches!(self.state.link, Link::Closing | Link::Closed) {
@@ -175,11 +206,6 @@ impl Session {
         &self.settings
     }
 
-    /// The last recording as it came here, also when it can no longer be saved in the robot.
-    pub fn recording(&self) -> Option<&Recording> {
-        self.take.as_ref().map(Take::recording)
-    }
-
     /// Everything that time alone brings about. What ends comes before what goes on.
     fn advance(&mut self, now: Instant) {
         if self.state.link == Link::Closed {
@@ -193,7 +219,12 @@ impl Session {
         self.advance_cycle(now);
         self.forget_teaching(now);
         self.end_idle(now);
+        self.advance_performance(now);
         self.end_play(now);
+        if let Some(playing) = &mut self.state.playing {
+            let elapsed = now.saturating_duration_since(playing.began).as_millis();
+            playing.elapsed_ms = u32::try_from(elapsed).unwrap_or(u32::MAX);
+        }
         self.advance_requests(now);
         // What was given up just now may be all that was waited for.
         self.end_idle(now);
@@ -222,6 +253,7 @@ impl Session {
         self.state.mode = None;
         self.answered = None;
         self.pushed = None;
+        self.performance = None;
         self.set_link(now, Link::Lost);
         let refusal = self.link_lost(now);
         self.fail_waiting(&refusal);
@@ -260,7 +292,8 @@ impl Session {
     }
 
     fn idle_due(&self) -> Option<Instant> {
-        let idle = self.state.teaching && self.ending.is_none() && self.active.is_none();
+        let busy = self.ending.is_some() || self.active.is_some() || self.preparing.is_some();
+        let idle = self.state.teaching && !busy;
         idle.then(|| later(self.asked, self.settings.idle_exit))
     }
 
@@ -280,12 +313,6 @@ impl Session {
         if self.forgotten_due().is_some_and(|at| now >= at) {
             self.exit_on_return = true;
             self.teaching_ended("the robot was silent for 10 s");
-        }
-    }
-
-    fn end_play(&mut self, now: Instant) {
-        if self.play_until.is_some_and(|at| now >= at) {
-            self.play_ended("no action takes longer");
         }
     }
 }

@@ -1,7 +1,9 @@
-use std::{fmt, time::Instant};
+use std::{fmt, sync::Arc, time::Instant};
 
 use serde::Serialize;
 use sinew_wire::teach::JOINTS;
+
+use crate::trajectory::Recording;
 
 /// `mode` of a pushed status: nothing goes on. The documents give the field a place and no
 /// meaning; these four are Sinew's, and all that depends on them is how the end of a playback is
@@ -36,6 +38,9 @@ pub struct State {
     pub recorded_frames: usize,
     /// How long the recording is.
     pub recorded_ms: u32,
+    /// The last recording that ended, as it came here; it outlives the robot's own.
+    #[serde(skip)]
+    pub recorded: Option<Arc<Recording>>,
     /// The action that plays.
     pub playing: Option<Playing>,
     /// What the robot says it does; none when it does not push its status, or no longer.
@@ -67,10 +72,17 @@ pub enum Link {
 /// An action that plays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Playing {
-    /// Its number.
-    pub id: u32,
-    /// Its name, when a list told it.
+    /// Its number; none when the robot does not have it.
+    pub id: Option<u32>,
+    /// Its name, when it is known.
     pub name: Option<String>,
+    /// For how long already.
+    pub elapsed_ms: u32,
+    /// How long it takes; none when only the robot knows.
+    pub duration_ms: Option<u32>,
+    /// When it began.
+    #[serde(skip)]
+    pub began: Instant,
     /// Whether the robot's status shows it; otherwise it is known by the acknowledgement alone.
     pub observed: bool,
 }
@@ -127,6 +139,7 @@ impl State {
             recording_name: None,
             recorded_frames: 0,
             recorded_ms: 0,
+            recorded: None,
             playing: None,
             mode: None,
             positions: None,

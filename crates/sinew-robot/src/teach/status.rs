@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use sinew_wire::teach::Status;
 
-use super::{Event, MODE_PLAYING, Session, session::later, take};
+use super::{Event, MODE_PLAYING, Playing, Session, session::later, take};
 
 /// A stream may always pause for this long.
 const SHORTEST_SILENCE: Duration = Duration::from_millis(200);
@@ -50,7 +50,7 @@ impl Session {
         self.state.velocities = Some(status.velocities);
         self.state.mode = Some(status.mode);
         self.record(now, status);
-        self.watch_play(status.mode);
+        self.watch_play(now, status.mode);
         self.event(Event::Status {
             positions: status.positions,
             velocities: status.velocities,
@@ -89,21 +89,24 @@ impl Session {
     }
 
     /// The end of a playback is seen in the status of a robot whose status showed it.
-    fn watch_play(&mut self, mode: u32) {
+    fn watch_play(&mut self, now: Instant, mode: u32) {
         let Some(playing) = &mut self.state.playing else { return };
         if mode == MODE_PLAYING {
             playing.observed = true;
             // It may be longer than any that was saved here, or repeat.
             self.play_until = None;
+        } else if playing.observed && self.performance.is_some() {
+            self.next_piece(now);
         } else if playing.observed {
             self.play_ended("the robot's status");
         }
     }
 
-    pub(super) fn play_ended(&mut self, why: &'static str) {
+    pub(super) fn play_ended(&mut self, why: impl Into<String>) {
         self.play_until = None;
-        if let Some(playing) = self.state.playing.take() {
-            self.event(Event::PlayEnded { id: playing.id, why });
+        self.performance = None;
+        if let Some(Playing { id, name, .. }) = self.state.playing.take() {
+            self.event(Event::PlayEnded { id, name, why: why.into() });
         }
     }
 }

@@ -1,8 +1,13 @@
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sinew_wire::teach::Keyframe;
 
-use crate::{Code, Refusal, trajectory::Interpolation};
+use crate::{
+    Code, Refusal,
+    trajectory::{Document, G1_ARMS, Interpolation, Plan},
+};
 
 /// What may be asked of a robot that can be taught, checked for form but not yet against what the
 /// robot or the transport can do.
@@ -27,6 +32,8 @@ pub enum Verb {
         name: Option<String>,
         /// Whether it repeats when it is played.
         looped: bool,
+        /// In the library, and not in the robot.
+        library: bool,
     },
     /// Play a stored action.
     Play {
@@ -40,8 +47,21 @@ pub enum Verb {
         interpolation: Interpolation,
         /// Whether it repeats.
         looped: bool,
+        /// How much faster than recorded.
+        speed: Option<f32>,
+        /// From the library, and not what the robot has.
+        library: bool,
         /// Keyframes to play instead of the stored ones. No JSON member gives them.
         keyframes: Option<Vec<Keyframe>>,
+    },
+    /// Play a motion that the robot does not have. No JSON gives it.
+    Perform {
+        /// What it is called.
+        name: String,
+        /// The motion.
+        plan: Arc<Plan>,
+        /// Whether it repeats.
+        looped: bool,
     },
     /// End playback.
     Stop,
@@ -51,11 +71,35 @@ pub enum Verb {
         name: String,
         /// The new one.
         new_name: String,
+        /// In the library, and not in the robot.
+        library: bool,
     },
     /// Remove an action.
     Delete {
         /// Which.
         action: Target,
+        /// From the library, and not from the robot.
+        library: bool,
+    },
+    /// What the library holds.
+    Library,
+    /// Give a motion of the library.
+    Show {
+        /// Which.
+        name: String,
+        /// The first of its frames to give; one answer does not hold those of a long motion.
+        from: u32,
+    },
+    /// Put a motion, or a part of one, into the library.
+    Import {
+        /// The motion.
+        document: Box<Document>,
+        /// Joints it has that no slot takes.
+        dropped: Vec<String>,
+        /// Whether it goes on with a motion of which not all has come.
+        append: bool,
+        /// Whether more of it will come.
+        more: bool,
     },
 }
 
@@ -83,21 +127,29 @@ pub struct Op {
     pub takes: &'static [&'static str],
 }
 
-/// The ten verbs.
+/// The thirteen verbs.
 pub const OPS: &[Op] = &[
     op("list", "the stored actions", &[], &[]),
     op("enter", "make the arms compliant", &[], &[]),
     op("exit", "make the arms stiff again", &[], &[]),
     op("record_start", "begin to record", &[], &["name"]),
     op("record_stop", "end the recording", &[], &[]),
-    op("save", "store the recording", &[], &["name", "loop"]),
+    op("save", "store the recording", &[], &["name", "loop", "library"]),
     Op {
         target: true,
-        ..op("play", "play an action", &[], &["frames", "duration_ms", "interpolation", "loop"])
+        ..op(
+            "play",
+            "play an action",
+            &[],
+            &["frames", "duration_ms", "interpolation", "loop", "speed", "library"],
+        )
     },
     op("stop", "end playback", &[], &[]),
-    op("rename", "give an action another name", &["name", "new_name"], &[]),
-    Op { target: true, ..op("delete", "remove an action", &[], &[]) },
+    op("rename", "give an action another name", &["name", "new_name"], &["library"]),
+    Op { target: true, ..op("delete", "remove an action", &[], &["library"]) },
+    op("library", "what the library holds", &[], &[]),
+    op("show", "give a motion of the library", &["name"], &["from"]),
+    op("import", "put a motion into the library", &["document"], &["append", "more"]),
 ];
 
 /// Members that belong to the message and not to the verb.
@@ -127,19 +179,33 @@ pub fn parse(members: &Map<String, Value>) -> Result<Verb, Refusal> {
         "exit" => Verb::Exit,
         "record_start" => Verb::RecordStart { name: members.name("name")? },
         "record_stop" => Verb::RecordStop,
-        "save" => Verb::Save { name: members.name("name")?, looped: members.flag("loop")? },
+        "save" => Verb::Save {
+            name: members.name("name")?,
+            looped: members.flag("loop")?,
+            library: members.flag("library")?,
+        },
         "play" => Verb::Play {
             action: members.target()?,
             frames: members.number("frames", 0)?.unwrap_or_default(),
             duration_ms: members.number("duration_ms", 0)?.unwrap_or_default(),
             interpolation: members.interpolation()?,
             looped: members.flag("loop")?,
+            speed: members.speed()?,
+            library: members.flag("library")?,
             keyframes: None,
         },
-        "rename" => {
-            Verb::Rename { name: members.needed("name")?, new_name: members.needed("new_name")? }
-        }
-        "delete" => Verb::Delete { action: members.target()? },
+        "rename" => Verb::Rename {
+            name: members.needed("name")?,
+            new_name: members.needed("new_name")?,
+            library: members.flag("library")?,
+        },
+        "delete" => Verb::Delete { action: members.target()?, library: members.flag("library")? },
+        "library" => Verb::Library,
+        "show" => Verb::Show {
+            name: members.needed("name")?,
+            from: members.number("from", 0)?.unwrap_or_default(),
+        },
+        "import" => members.import()?,
         _ => Verb::Stop,
     })
 }
@@ -154,10 +220,30 @@ impl Verb {
             Verb::RecordStart { .. } => "record_start",
             Verb::RecordStop => "record_stop",
             Verb::Save { .. } => "save",
-            Verb::Play { .. } => "play",
+            Verb::Play { .. } | Verb::Perform { .. } => "play",
             Verb::Stop => "stop",
             Verb::Rename { .. } => "rename",
             Verb::Delete { .. } => "delete",
+            Verb::Library => "library",
+            Verb::Show { .. } => "show",
+            Verb::Import { .. } => "import",
+        }
+    }
+
+    /// Whether it only asks, and changes nothing.
+    pub const fn is_query(&self) -> bool {
+        matches!(self, Verb::List | Verb::Library | Verb::Show { .. })
+    }
+
+    /// Whether it is about the library and nothing else.
+    pub const fn is_of_library(&self) -> bool {
+        match self {
+            Verb::Save { library, .. }
+            | Verb::Play { library, .. }
+            | Verb::Rename { library, .. }
+            | Verb::Delete { library, .. } => *library,
+            Verb::Library | Verb::Show { .. } | Verb::Import { .. } => true,
+            _ => false,
         }
     }
 }
@@ -253,6 +339,22 @@ impl Members<'_> {
             Some(id) => Ok(Target::Id(id)),
             None => self.needed("name").map(Target::Name),
         }
+    }
+
+    fn speed(&self) -> Result<Option<f32>, Refusal> {
+        let Some(value) = self.get("speed") else { return Ok(None) };
+        match value.as_f64().map(|speed| speed as f32).filter(|speed| *speed > 0.0) {
+            Some(speed) => Ok(Some(speed)),
+            None => Err(self.wrong("speed", "a number over 0")),
+        }
+    }
+
+    fn import(&self) -> Result<Verb, Refusal> {
+        let document = self.get("document").unwrap_or(&Value::Null);
+        let read = Document::from_value(document.clone(), &G1_ARMS);
+        let (document, dropped) = read.map_err(|error| invalid(format!("{}: {error}", self.op)))?;
+        let (append, more) = (self.flag("append")?, self.flag("more")?);
+        Ok(Verb::Import { document: Box::new(document), dropped, append, more })
     }
 
     fn interpolation(&self) -> Result<Interpolation, Refusal> {

@@ -136,7 +136,7 @@ impl Track {
 }
 
 /// From 0 to 1, standing still at both ends.
-pub(super) fn smooth_step(part: f64) -> f64 {
+fn smooth_step(part: f64) -> f64 {
     let part = part.clamp(0.0, 1.0);
     part * part * (3.0 - 2.0 * part)
 }

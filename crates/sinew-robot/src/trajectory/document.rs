@@ -4,10 +4,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use sinew_wire::teach::{JOINTS, Keyframe};
 
-use super::{Error, JointMap, Recording, recording::check_size};
+use super::{Curves, Error, Interpolation, JointMap, Recording, recording::check_size};
 
 /// The version that is written, and the only one that is read.
 const VERSION: u32 = 1;
+/// A frame every so often where a motion is given by keyframes alone.
+const PERIOD_MS: usize = 20;
 
 /// A motion with everything that is kept about it: one JSON document.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -27,6 +29,21 @@ impl Document {
     pub fn duration_ms(&self) -> u32 {
         let last = self.keyframes.iter().map(|keyframe| u32::from(keyframe.time_ms)).max();
         self.recording.duration_ms().max(last.unwrap_or(0))
+    }
+
+    /// What was recorded; where nothing was, what the keyframes give, fifty frames a second.
+    pub fn frames(&self, way: Interpolation) -> Recording {
+        if !self.recording.is_empty() || self.keyframes.is_empty() {
+            return self.recording.clone();
+        }
+        let curves = Curves::new([0.0; JOINTS], &self.keyframes);
+        let end = self.duration_ms();
+        let mut frames = Recording::new();
+        for time in (0..end).step_by(PERIOD_MS).chain([end]) {
+            // Keyframes' times are in order here, few enough, and only numbers count.
+            let _infallible = frames.push(time, curves.pose(time.into(), way));
+        }
+        frames
     }
 
     /// The document, a line per frame and keyframe. Joints are named, so that it outlives a
@@ -65,6 +82,17 @@ impl Document {
         let file: File = serde_json::from_str(text).map_err(|error| {
             Error::new("document", "an action as JSON", &error).at(error.line())
         })?;
+        Self::from_file(file, joints)
+    }
+
+    /// Reads such a document from JSON that was read already.
+    pub fn from_value(value: Value, joints: &JointMap) -> Result<(Document, Vec<String>), Error> {
+        let file = serde_json::from_value(value)
+            .map_err(|error| Error::new("document", "an action as JSON", &error))?;
+        Self::from_file(file, joints)
+    }
+
+    fn from_file(file: File, joints: &JointMap) -> Result<(Document, Vec<String>), Error> {
         if file.version != VERSION {
             return Err(Error::new("version", VERSION.to_string(), file.version));
         }

@@ -14,11 +14,8 @@ pub struct Error {
 }
 
 impl Error {
-    pub(super) fn new(
-        field: &'static str,
-        wanted: impl Into<String>,
-        got: impl fmt::Display,
-    ) -> Self {
+    /// An error about a field.
+    pub fn new(field: &'static str, wanted: impl Into<String>, got: impl fmt::Display) -> Self {
         Error { line: None, field, wanted: wanted.into(), got: shortened(&got.to_string()) }
     }
 

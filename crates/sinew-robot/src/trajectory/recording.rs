@@ -1,6 +1,6 @@
 use sinew_wire::teach::JOINTS;
 
-use super::Error;
+use super::{Error, JointMap};
 
 /// Positions of the twelve joints, rad.
 pub type Pose = [f32; JOINTS];
@@ -132,6 +132,55 @@ impl Recording {
     pub fn part(&self, from: usize, to: usize) -> Recording {
         let frames = self.frames.iter().take(to.saturating_add(1)).skip(from).copied().collect();
         Recording { frames }
+    }
+
+    /// The same motion at another speed, from time 0. Of frames that fall on the same millisecond
+    /// the last stays.
+    pub(super) fn faster(&self, speed: f32) -> Result<Recording, Error> {
+        let begin = self.frames.first().map_or(0, |frame| frame.time_ms);
+        let mut faster = Recording::new();
+        for frame in &self.frames {
+            let time = f64::from(frame.time_ms - begin) / f64::from(speed);
+            let time_ms = time.round() as u32;
+            if faster.frames.last().is_some_and(|last| last.time_ms == time_ms) {
+                faster.frames.pop();
+            }
+            faster.push(time_ms, frame.positions)?;
+        }
+        Ok(faster)
+    }
+
+    /// The same motion, with more time where a joint would be faster than this, rad/s.
+    pub(super) fn no_faster_than(&self, velocity: f32) -> Result<Recording, Error> {
+        let mut slower = Recording::new();
+        let (mut time, mut before) = (0, self.frames.first());
+        for frame in &self.frames {
+            if let Some(before) = before {
+                let ways = before.positions.iter().zip(frame.positions);
+                let way = ways.map(|(a, b)| f64::from((a - b).abs())).fold(0.0, f64::max);
+                let needed = (1000.0 * way / f64::from(velocity)).ceil() as u32;
+                time = needed.max(frame.time_ms - before.time_ms).saturating_add(time);
+            }
+            slower.push(time, frame.positions)?;
+            before = Some(frame);
+        }
+        Ok(slower)
+    }
+
+    /// The same motion from another pose, towards its own at this velocity, rad/s.
+    pub(super) fn beginning_at(&self, pose: Pose, velocity: f32, joints: &JointMap) -> Recording {
+        let mut joined = self.clone();
+        let Some(first) = self.frames.first() else { return joined };
+        for frame in &mut joined.frames {
+            let made_up = velocity * (frame.time_ms - first.time_ms) as f32 / 1000.0;
+            let ways = pose.iter().zip(first.positions);
+            for (value, (from, to)) in frame.positions.iter_mut().zip(ways) {
+                let left = (from - to).abs() - made_up;
+                *value += left.max(0.0).copysign(from - to);
+            }
+            frame.positions = joints.clamp(frame.positions);
+        }
+        joined
     }
 
     /// Every `step`th frame, the first and the last.

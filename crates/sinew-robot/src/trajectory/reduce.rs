@@ -14,7 +14,7 @@ const RESOLUTION: f64 = 1e-6;
 const ROUNDING: f64 = 1e-9;
 
 /// A recording reduced to keyframes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reduced {
     /// In the order of slots, each slot's in order of time; times are from the first frame.
     pub keyframes: Vec<Keyframe>,

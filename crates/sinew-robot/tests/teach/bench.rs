@@ -6,9 +6,11 @@ use std::{
 use sinew_robot::{
     Code, Refusal,
     teach::{Answer, Event, Output, RequestId, Session, Settings, Verb},
+    trajectory::reduce,
 };
 use sinew_wire::teach::{
-    Action, Actions, Command, Datagram, Layout, Message, Name, Sender, Sequence, Status,
+    Action, Actions, Command, Datagram, KEYFRAME_SLOTS, Layout, Message, Name, Sender, Sequence,
+    Status,
 };
 
 /// When the sessions of these tests begin.
@@ -144,6 +146,10 @@ impl Bench {
         while let Some(output) = self.session.poll_output() {
             match output {
                 Output::Event(event) => self.events.push(event),
+                Output::Reduce { id, recording } => {
+                    let reduced = reduce(&recording, KEYFRAME_SLOTS);
+                    self.session.handle_reduced(self.now, id, reduced);
+                }
                 Output::Transmit(bytes) => {
                     let sent = Sent { at_ms: self.at_ms(), bytes };
                     let answer = self.answer(&sent);
@@ -240,7 +246,7 @@ pub(crate) fn list(names: &[String], layout: Layout, sequence: Sequence) -> Vec<
 }
 
 pub(crate) fn save(name: &str) -> Verb {
-    Verb::Save { name: Some(name.into()), looped: false }
+    Verb::Save { name: Some(name.into()), looped: false, library: false }
 }
 
 pub(crate) fn play(action: sinew_robot::teach::Target) -> Verb {
@@ -250,6 +256,8 @@ pub(crate) fn play(action: sinew_robot::teach::Target) -> Verb {
         duration_ms: 0,
         interpolation: Default::default(),
         looped: false,
+        speed: None,
+        library: false,
         keyframes: None,
     }
 }

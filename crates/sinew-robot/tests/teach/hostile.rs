@@ -97,7 +97,7 @@ fn events_that_nobody_fetches_cost_poses_not_outcomes() {
     bench.statuses.insert(0x1A, Some(3));
     let id = bench.session.request(
         bench.now,
-        Verb::Rename { name: "a".into(), new_name: "b".into() },
+        Verb::Rename { name: "a".into(), new_name: "b".into(), library: false },
         "t",
     );
     for number in 0..2000_u16 {

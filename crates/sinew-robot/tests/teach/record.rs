@@ -146,7 +146,8 @@ fn a_recording_may_be_saved_looped_and_under_the_name_given_at_its_start() {
     bench.get(Verb::RecordStart { name: Some("wave".into()) }).unwrap();
     assert_eq!(bench.session.state().recording_name.as_deref(), Some("wave"));
     bench.get(Verb::RecordStop).unwrap();
-    let Answer::Save { name, .. } = bench.get(Verb::Save { name: None, looped: true }).unwrap()
+    let Answer::Save { name, .. } =
+        bench.get(Verb::Save { name: None, looped: true, library: false }).unwrap()
     else {
         panic!()
     };
@@ -164,7 +165,10 @@ fn what_is_asked_out_of_order_is_not_ready() {
     bench.get(start()).unwrap();
     assert_eq!(bench.code(save("a")), Code::NotReady, "it still runs");
     bench.get(Verb::RecordStop).unwrap();
-    assert_eq!(bench.code(Verb::Save { name: None, looped: false }), Code::InvalidArgument);
+    assert_eq!(
+        bench.code(Verb::Save { name: None, looped: false, library: false }),
+        Code::InvalidArgument
+    );
     bench.get(Verb::Exit).unwrap();
     assert_eq!(bench.code(save("a")), Code::NotReady, "exit ends a recording");
     assert!(bench.sent_as(0x2B).is_empty());
@@ -180,7 +184,10 @@ fn more_than_65535_ms_cannot_be_saved() {
     let refusal = bench.get(save("long")).unwrap_err();
     assert_eq!(refusal.code, Code::Unsupported);
     assert!(refusal.message.contains("65535"), "{refusal}");
-    assert!(bench.session.recording().unwrap().len() > 3000, "it can still be exported");
+    assert!(
+        bench.session.state().recorded.as_ref().unwrap().len() > 3000,
+        "it can still be exported"
+    );
     assert!(bench.sent_as(0x2B).is_empty());
 }
 
@@ -201,11 +208,11 @@ fn a_refused_record_start_keeps_the_recording_before_it() {
     bench.get(start()).unwrap();
     bench.run(1000);
     bench.get(Verb::RecordStop).unwrap();
-    let frames = bench.session.recording().unwrap().len();
+    let frames = bench.session.state().recorded.as_ref().unwrap().len();
     bench.statuses.insert(0x0F, Some(1));
     assert_eq!(bench.code(start()), Code::Refused);
     bench.run(1000);
-    assert_eq!(bench.session.recording().unwrap().len(), frames);
+    assert_eq!(bench.session.state().recorded.as_ref().unwrap().len(), frames);
     assert!(!bench.session.state().recording);
     bench.get(save("still there")).unwrap();
 }

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use sinew_robot::trajectory::{Recording, error_of, pieces, reduce};
+use sinew_robot::trajectory::{Recording, error_of, reduce};
 use sinew_wire::teach::Keyframe;
 
 /// A recording from the joints that move; frames at the given times.
@@ -131,64 +131,8 @@ fn twelve_moving_joints_have_to_share_twenty() {
 #[test]
 fn nothing_and_too_long() {
     assert_eq!(reduce(&Recording::new(), 20).unwrap().keyframes, []);
-    assert!(pieces(&Recording::new(), 0.01).unwrap().is_empty());
     let long = recording(&[5, 65_541], &[vec![0.0, 1.0]]);
     assert!(reduce(&long, 20).unwrap_err().to_string().contains("65535"));
     let longest = recording(&[5, 65_540], &[vec![0.0, 1.0]]);
     assert_eq!(check(&longest, 20).0[1].time_ms, 65_535);
-}
-
-/// A minute at 50 frames a second, all joints on smooth ways of their own.
-fn minute(rate: u32) -> Recording {
-    let mut recording = Recording::new();
-    for index in 0..60 * rate {
-        let time = index as f32 / rate as f32;
-        let pose = std::array::from_fn(|slot| {
-            let slot = slot as f32;
-            (time * (0.2 + 0.13 * slot)).sin() + 0.3 * (time * 1.7 + slot).cos()
-        });
-        recording.push(index * 1000 / rate, pose).unwrap();
-    }
-    recording
-}
-
-#[test]
-fn a_minute_is_reduced_well_under_a_second() {
-    for most in [20, 100] {
-        let recording = minute(50);
-        let begun = std::time::Instant::now();
-        let (keyframes, error) = check(&recording, most);
-        let took = begun.elapsed();
-        println!("{most}: {} keyframes, error {error:.3} rad, {took:?}", keyframes.len());
-        // A slow machine gets ten times what is wanted.
-        assert!(took.as_secs() < 5, "{took:?}");
-    }
-}
-
-#[test]
-fn a_motion_is_split_into_pieces_that_are_good_enough() {
-    let recording = minute(50);
-    let pieces = pieces(&recording, 0.05).unwrap();
-    assert!(pieces.len() > 1);
-    let mut at = 0;
-    for piece in &pieces {
-        assert_eq!(piece.start_ms, at);
-        assert!(piece.error <= 0.05 && piece.keyframes.len() <= 20);
-        assert!(piece.duration_ms <= 65_535);
-        at += piece.duration_ms;
-    }
-    assert_eq!(at, recording.duration_ms());
-}
-
-#[test]
-fn pieces_of_what_is_longer_than_keyframes_can_count() {
-    let mut recording = Recording::new();
-    for index in 0..6000_u32 {
-        let mut pose = [0.0; 12];
-        pose[0] = (index as f32 / 3000.0).sin();
-        recording.push(index * 100, pose).unwrap();
-    }
-    let pieces = pieces(&recording, 0.5).unwrap();
-    assert!(pieces.len() >= 10);
-    assert!(pieces.iter().all(|piece| piece.duration_ms <= 65_535));
 }

@@ -1,7 +1,7 @@
-use serde_json::json;
+use serde_json::{Value, json};
 use sinew_robot::{
     Code,
-    teach::{Answer, Event, Kind, Settings, Target, Verb},
+    teach::{Answer, Event, Kind, Settings, Target, Verb, parse},
     trajectory::Interpolation,
 };
 use sinew_wire::teach::{Keyframe, Message};
@@ -95,11 +95,11 @@ fn a_refusal_gives_the_robots_number() {
 fn play_by_name_asks_for_the_list_first() {
     let mut bench = Bench::ready();
     let answer = bench.get(play(Target::Name("drum".into()))).unwrap();
-    let Answer::Play { id, name, note } = answer else { panic!() };
-    assert_eq!((id, name.as_deref()), (2, Some("drum")));
+    let Answer::Play { id, name, note, .. } = answer else { panic!() };
+    assert_eq!((id, name.as_deref()), (Some(2), Some("drum")));
     assert!(note.contains("robot's own"), "{note}");
     assert_eq!(bench.codes(), [0x1A, 0x41]);
-    assert!(bench.events.contains(&Event::Playing { id: 2, name: Some("drum".into()) }));
+    assert!(bench.events.contains(&Event::Playing { id: Some(2), name: Some("drum".into()) }));
 }
 
 #[test]
@@ -121,6 +121,8 @@ fn a_play_carries_everything_it_was_given() {
         duration_ms: 4000,
         interpolation: Interpolation::Smooth,
         looped: false,
+        speed: None,
+        library: false,
         keyframes: Some(vec![keyframe]),
     };
     bench.get(verb).unwrap();
@@ -138,20 +140,22 @@ fn a_play_carries_everything_it_was_given() {
 #[test]
 fn what_the_datagrams_cannot_do_is_unsupported_and_says_why() {
     let mut bench = Bench::ready();
-    let rename = Verb::Rename { name: "a".into(), new_name: "b".into() };
-    let delete = Verb::Delete { action: Target::Id(1) };
+    let rename = Verb::Rename { name: "a".into(), new_name: "b".into(), library: false };
+    let delete = Verb::Delete { action: Target::Id(1), library: false };
     for (verb, word) in [(rename, "rename"), (delete, "delete")] {
         let refusal = bench.get(verb).unwrap_err();
         assert_eq!(refusal.code, Code::Unsupported);
         assert!(refusal.message.contains(word) && refusal.message.contains("datagrams"));
     }
-    let Verb::Play { action, frames, duration_ms, interpolation, keyframes, .. } =
-        play(Target::Id(1))
-    else {
-        panic!()
-    };
-    let looped = Verb::Play { action, frames, duration_ms, interpolation, looped: true, keyframes };
-    assert_eq!(bench.code(looped), Code::Unsupported);
+    let parsed = |value: Value| parse(value.as_object().unwrap()).unwrap();
+    for unsupported in [
+        json!({ "op": "play", "id": 1, "loop": true }),
+        json!({ "op": "play", "id": 1, "speed": 2 }),
+        json!({ "op": "play", "name": "a", "library": true }),
+        json!({ "op": "show", "name": "a" }),
+    ] {
+        assert_eq!(bench.code(parsed(unsupported)), Code::Unsupported);
+    }
     assert!(bench.sent.is_empty());
 }
 

@@ -3,8 +3,9 @@ use serde_json::{Value, json};
 use sinew_robot::{
     Code, Refusal,
     teach::{OPS, Target, Verb, parse},
-    trajectory::Interpolation,
+    trajectory::{Document, Interpolation},
 };
+use sinew_wire::teach::Keyframe;
 
 fn parsed(value: Value) -> Result<Verb, Refusal> {
     parse(value.as_object().unwrap())
@@ -18,6 +19,8 @@ fn every_verb_is_parsed() {
         duration_ms: 5000,
         interpolation: Interpolation::Cubic,
         looped: true,
+        speed: Some(1.5),
+        library: true,
         keyframes: None,
     };
     let by_name = crate::bench::play(Target::Name("wave".into()));
@@ -31,24 +34,42 @@ fn every_verb_is_parsed() {
         (json!({"op": "save", "name": "a"}), crate::bench::save("a")),
         (
             json!({"op": "save", "name": "a", "loop": true}),
-            Verb::Save { name: Some("a".into()), looped: true },
+            Verb::Save { name: Some("a".into()), looped: true, library: false },
         ),
         (
             json!({"op": "play", "id": 3, "frames": 20, "duration_ms": 5000,
-                   "interpolation": "cubic", "loop": true}),
+                   "interpolation": "cubic", "loop": true, "speed": 1.5, "library": true}),
             play,
         ),
         (json!({"op": "play", "name": "wave", "id": null}), by_name),
         (json!({"op": "stop"}), Verb::Stop),
         (
             json!({"op": "rename", "name": "a", "new_name": "b"}),
-            Verb::Rename { name: "a".into(), new_name: "b".into() },
+            Verb::Rename { name: "a".into(), new_name: "b".into(), library: false },
         ),
-        (json!({"op": "delete", "id": 1}), Verb::Delete { action: Target::Id(1) }),
+        (json!({"op": "delete", "id": 1}), Verb::Delete { action: Target::Id(1), library: false }),
         (
             json!({"type": "Teach", "robot": "g1", "req": 5, "confirm": true, "op": "delete",
-                   "name": "a"}),
-            Verb::Delete { action: Target::Name("a".into()) },
+                   "name": "a", "library": true}),
+            Verb::Delete { action: Target::Name("a".into()), library: true },
+        ),
+        (json!({"op": "library"}), Verb::Library),
+        (json!({"op": "show", "name": "a"}), Verb::Show { name: "a".into(), from: 0 }),
+        (
+            json!({"op": "import", "more": true, "document": {
+                "version": 1, "name": "a", "created": 7, "joints": ["left_elbow", "tail"],
+                "keyframes": [{"joint": "left_elbow", "time_ms": 5, "value": 0.5}]}}),
+            Verb::Import {
+                document: Box::new(Document {
+                    name: "a".into(),
+                    created: 7,
+                    keyframes: vec![Keyframe { joint: 3, time_ms: 5, value: 0.5 }],
+                    ..Document::default()
+                }),
+                dropped: vec!["tail".into()],
+                append: false,
+                more: true,
+            },
         ),
     ];
     for (value, verb) in cases {
@@ -62,7 +83,7 @@ fn what_is_wrong_says_what_was_wanted_and_what_came() {
     let cases = [
         (
             json!({}),
-            "op: wanted one of list, enter, exit, record_start, record_stop, save, play, stop, rename, delete, got nothing",
+            "op: wanted one of list, enter, exit, record_start, record_stop, save, play, stop, rename, delete, library, show, import, got nothing",
         ),
         (json!({"op": "dance"}), "got \"dance\""),
         (json!({"op": 5}), "got 5"),
@@ -73,12 +94,20 @@ fn what_is_wrong_says_what_was_wanted_and_what_came() {
         (json!({"op": "play", "id": 1.5}), "got 1.5"),
         (json!({"op": "play", "id": -1}), "got -1"),
         (
-            json!({"op": "play", "id": 1, "speed": 2}),
-            "play: wanted id or name, optionally frames, duration_ms, interpolation, loop, got \"speed\"",
+            json!({"op": "play", "id": 1, "style": 2}),
+            "play: wanted id or name, optionally frames, duration_ms, interpolation, loop, speed, library, got \"style\"",
         ),
         (
             json!({"op": "play", "id": 1, "interpolation": "quintic"}),
             "wanted linear, cubic or smooth, got \"quintic\"",
+        ),
+        (json!({"op": "play", "id": 1, "speed": 0}), "speed: wanted a number over 0, got 0"),
+        (json!({"op": "import"}), "import: wanted document, optionally append, more, got no"),
+        (json!({"op": "import", "document": {}}), "import: document: wanted an action as JSON"),
+        (
+            json!({"op": "import", "document": {
+                "version": 2, "name": "a", "created": 0, "joints": []}}),
+            "version: wanted 1, got 2",
         ),
         (json!({"op": "play", "id": 1, "loop": 1}), "loop: wanted true or false, got 1"),
         (
@@ -91,7 +120,7 @@ fn what_is_wrong_says_what_was_wanted_and_what_came() {
         ),
         (
             json!({"op": "rename", "name": "a"}),
-            "rename: wanted name, new_name, got no \"new_name\"",
+            "rename: wanted name, new_name, optionally library, got no \"new_name\"",
         ),
     ];
     for (value, wanted) in cases {

@@ -62,7 +62,7 @@ impl Member {
     pub(crate) fn accept(self: &Arc<Self>, client: &Client, order: Order) -> Result<Job, Refusal> {
         let mut control = lock(&self.control);
         match &control.holder {
-            _ if order.is_query() => {}
+            _ if order.is_free() => {}
             Some(holder) => self.check_holder(holder, client)?,
             None => {
                 control.holder = Some(client.clone());
@@ -130,9 +130,14 @@ impl Order {
         matches!(self, Order::Vacuum(Command::DriveReset) | Order::Teach(Verb::Stop))
     }
 
-    /// Whether it only asks, and so needs no controls.
+    /// Whether it only asks.
     fn is_query(&self) -> bool {
-        matches!(self, Order::Teach(Verb::List))
+        matches!(self, Order::Teach(verb) if verb.is_query())
+    }
+
+    /// Whether it needs no controls: anyone may ask, and anyone may stop.
+    fn is_free(&self) -> bool {
+        self.is_query() || matches!(self, Order::Teach(Verb::Stop))
     }
 }
 
@@ -154,7 +159,7 @@ impl Job {
     /// Has the robot do it, unless it was stopped or the controls were taken meanwhile.
     pub(crate) async fn run(self) -> Result<Value, Refusal> {
         let Job { member, client, order, stops } = self;
-        let query = order.is_query();
+        let (query, free) = (order.is_query(), order.is_free());
         let mut execution = match order {
             Order::Vacuum(command) => {
                 let execution = member.robot.execute(command, &client.name);
@@ -173,7 +178,7 @@ impl Job {
                 let message = format!("{by} stopped {} before it was sent", member.name);
                 return Err(Refusal::new(Code::NotReady, message)).into();
             }
-            if let Some(holder) = control.holder.as_ref().filter(|_| !query)
+            if let Some(holder) = control.holder.as_ref().filter(|_| !free)
                 && let Err(busy) = member.check_holder(holder, &client)
             {
                 return Err(busy).into();

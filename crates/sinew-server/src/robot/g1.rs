@@ -1,7 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::Value;
-use sinew_io::g1::G1;
 use sinew_robot::{
     Code, Refusal,
     teach::{Counters, Event, Link, State, Verb},
@@ -10,7 +9,7 @@ use sinew_robot::{
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use super::{
-    Boxed, Capability, Detail, Figure, Happening, Happenings, Reading, Robot, Snapshot,
+    Boxed, Capability, Detail, Figure, Happening, Happenings, Reading, Robot, Snapshot, Teacher,
     sensor_group, timestamp_us,
 };
 
@@ -18,7 +17,7 @@ const JOINTS: &str = "joints";
 /// A pose that is older than this is no news.
 const FRESH: Duration = Duration::from_secs(1);
 
-impl Robot for G1 {
+impl Robot for Teacher {
     fn kind(&self) -> &'static str {
         "g1"
     }
@@ -36,22 +35,21 @@ impl Robot for G1 {
     }
 
     fn teach<'a>(&'a self, verb: Verb, by: &'a str) -> Boxed<'a, Result<Value, Refusal>> {
-        Box::pin(async move {
-            let answer = G1::teach(self, verb, by).await?;
-            Ok(serde_json::to_value(answer).unwrap_or_default())
-        })
+        Box::pin(Teacher::teach(self, verb, by))
     }
 
     fn stop(&self, by: &str) {
-        G1::stop(self, by);
+        self.g1.stop(by);
     }
 
     /// Teaching belongs to the robot, not to a connection: it goes on, and ends by itself when
-    /// nobody asks for anything any more.
-    fn release(&self, _: &str) {}
+    /// nobody asks for anything any more. So does what plays, unless it repeats.
+    fn release(&self, by: &str) {
+        self.g1.release(by);
+    }
 
     fn snapshot(&self) -> Snapshot {
-        let state = self.state();
+        let state = self.g1.state();
         let since_seen = state.last_seen.map(|seen| seen.elapsed());
         let mut members = match serde_json::to_value(&*state) {
             Ok(Value::Object(members)) => members,
@@ -73,7 +71,7 @@ impl Robot for G1 {
     }
 
     fn happenings(&self) -> Box<dyn Happenings> {
-        Box::new(Listener(self.events()))
+        Box::new(Listener(self.g1.events()))
     }
 }
 

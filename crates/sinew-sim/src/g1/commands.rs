@@ -137,8 +137,8 @@ impl Robot {
         if retry {
             return Ok(());
         }
-        let index = usize::try_from(play.action_id).ok().and_then(|id| id.checked_sub(1));
-        let action = index.and_then(|index| self.store.get(index)).ok_or(Code::UnknownId)?;
+        let id = usize::try_from(play.action_id).ok().filter(|id| (1..=MAX_ACTIONS).contains(id));
+        let action = id.and_then(|id| self.store.get(id - 1));
         if matches!(play.interpolation, Interpolation::Other(_)) {
             return Err(Code::BadPayload);
         }
@@ -147,22 +147,27 @@ impl Robot {
         }
         let own = keys(&play.keyframes);
         own.iter().try_for_each(Key::check)?;
+        // Keyframes in a play are a motion of its own, for which no action need be stored.
+        let given = own.iter().map(|key| u32::from(key.time_ms)).max().filter(|_| id.is_some());
+        let own = Motion::Keyframes(own);
+        let (motion, action_ms, frames, looped) = match (given, action) {
+            (Some(last), _) => (&own, last, 0, false),
+            (None, Some(action)) => {
+                (&action.motion, action.duration_ms, action.frames, action.is_looped())
+            }
+            (None, None) => return Err(Code::UnknownId),
+        };
         if self.playing.is_some() || self.is_recording() {
             return Err(Code::Busy);
         }
-        let mut manner = Manner {
+        let manner = Manner {
             interpolation: play.interpolation,
-            action_ms: action.duration_ms,
-            frames: action.frames,
+            action_ms,
+            frames,
             play_frames: play.frame_count,
             play_ms: play.duration_ms,
-            looped: action.is_looped(),
+            looped,
         };
-        // Keyframes in a play take the place of the action's motion.
-        let last = own.iter().map(|key| u32::from(key.time_ms)).max();
-        manner.action_ms = last.unwrap_or(manner.action_ms);
-        let own = Motion::Keyframes(own);
-        let motion = if last.is_some() { &own } else { &action.motion };
         let player = Player::new(motion, manner, &self.arms);
         self.operator.let_go();
         self.playing = Some(Playing { player, client: from });

@@ -152,6 +152,19 @@ fn the_first_frames_can_be_played_alone() {
 }
 
 #[test]
+fn a_play_with_keyframes_needs_no_stored_action_but_a_number() {
+    let mut bench = Bench::with(Vec::new());
+    let own = keyframes(&[(3, 0, 0.0), (3, 500, 0.5)]);
+    for id in [0, 16, u32::MAX] {
+        assert_eq!(bench.ask(&play_with(id, |play| play.keyframes = own)), Code::UnknownId);
+    }
+    bench.done(&play_with(15, |play| play.keyframes = own));
+    bench.run(ms(3000));
+    assert_eq!(bench.robot.mode(), Mode::Idle);
+    assert!((bench.robot.joints()[3] - 0.5).abs() < 1e-3);
+}
+
+#[test]
 fn keyframes_of_a_play_take_the_place_of_the_actions() {
     let mut bench = Bench::with(vec![ramp()]);
     bench.done(&play_with(1, |play| play.keyframes = keyframes(&[(3, 0, 0.0), (3, 2000, 0.5)])));

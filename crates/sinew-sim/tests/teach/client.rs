@@ -1,11 +1,11 @@
 //! Somebody who teaches, mostly in a sensible order.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use fastrand::Rng;
 use sinew_robot::{
     teach::{Target, Verb},
-    trajectory::Interpolation,
+    trajectory::{Document, G1_ARMS, Interpolation, Manner, Plan, Recording},
 };
 use sinew_wire::teach::Keyframe;
 
@@ -39,6 +39,9 @@ impl Client {
             let verb = self.verb();
             pair.ask(verb);
         }
+        if self.rng.u8(..) < 8 {
+            pair.release();
+        }
         pair.drain();
     }
 
@@ -51,6 +54,7 @@ impl Client {
             4 => self.play(),
             5 => self.save(),
             6 => self.anything(),
+            7 | 8 => self.perform(),
             _ => self.planned(),
         }
     }
@@ -70,17 +74,17 @@ impl Client {
     fn anything(&mut self) -> Verb {
         let name = self.name();
         match self.rng.u8(0..6) {
-            0 => Verb::Rename { name: name.clone(), new_name: name },
-            1 => Verb::Delete { action: Target::Id(self.rng.u32(..)) },
+            0 => Verb::Rename { name: name.clone(), new_name: name, library: false },
+            1 => Verb::Delete { action: Target::Id(self.rng.u32(..)), library: self.rng.bool() },
             2 => Verb::RecordStart { name: Some(name) },
             3 => Verb::RecordStop,
-            4 => Verb::Save { name: None, looped: false },
-            _ => Verb::Save { name: Some("a".repeat(32)), looped: true },
+            4 => Verb::Save { name: None, looped: false, library: false },
+            _ => Verb::Save { name: Some("a".repeat(32)), looped: true, library: false },
         }
     }
 
     fn save(&mut self) -> Verb {
-        Verb::Save { name: Some(self.name()), looped: self.rng.u8(0..4) == 0 }
+        Verb::Save { name: Some(self.name()), looped: self.rng.u8(0..4) == 0, library: false }
     }
 
     fn name(&mut self) -> String {
@@ -100,8 +104,23 @@ impl Client {
             duration_ms: if self.rng.bool() { 0 } else { self.rng.u32(0..3000) },
             interpolation: kinds[self.rng.usize(0..3)],
             looped: self.rng.u8(0..16) == 0,
+            speed: None,
+            library: false,
             keyframes: (self.rng.u8(0..4) == 0).then(|| self.keyframes()),
         }
+    }
+
+    fn perform(&mut self) -> Verb {
+        let mut recording = Recording::new();
+        let mut time = 0;
+        for _ in 0..self.rng.u8(1..30) {
+            let pose = std::array::from_fn(|_| self.rng.f32() * 2.0 - 1.0);
+            recording.push(time, pose).unwrap();
+            time += self.rng.u32(1..600);
+        }
+        let document = Document { recording, ..Document::default() };
+        let plan = Plan::new(&document, 0, Manner::default(), &G1_ARMS).unwrap();
+        Verb::Perform { name: self.name(), plan: Arc::new(plan), looped: self.rng.bool() }
     }
 
     fn keyframes(&mut self) -> Vec<Keyframe> {

@@ -8,12 +8,13 @@ use std::{
 use sinew_robot::{
     Refusal,
     teach::{Answer, Event, Link, Output, RequestId, Session, Settings, Verb},
+    trajectory::{Error, Reduced, reduce},
 };
 use sinew_sim::{
     g1::{self, Options, Robot},
     link::{DatagramFaults, Datagrams},
 };
-use sinew_wire::teach::{Command, Datagram, Layout, Message, Sequence};
+use sinew_wire::teach::{Command, Datagram, KEYFRAME_SLOTS, Layout, Message, Sequence};
 
 use crate::rules::Rules;
 
@@ -46,6 +47,8 @@ pub(crate) struct Setup {
     pub(crate) first_request: u16,
     /// The number that the host sees on the robot's first status.
     pub(crate) first_status: u16,
+    /// How long the host takes to reduce a recording.
+    pub(crate) thinking: Duration,
     /// Print every datagram and event.
     pub(crate) trace: bool,
 }
@@ -66,6 +69,8 @@ pub(crate) struct Pair {
     pub(crate) taken_by_robot: Option<(Instant, Vec<u8>)>,
     pub(crate) taken_by_host: Option<(Instant, Vec<u8>)>,
     setup: Setup,
+    /// Recordings that will have been reduced.
+    reduced: Vec<(Instant, RequestId, Result<Reduced, Error>)>,
     /// The host's process does nothing before.
     frozen_until: Option<Instant>,
     /// Steps since time last passed.
@@ -87,6 +92,7 @@ impl Pair {
             taken_by_robot: None,
             taken_by_host: None,
             setup,
+            reduced: Vec::new(),
             frozen_until: None,
             steps: 0,
         }
@@ -142,9 +148,15 @@ impl Pair {
     pub(crate) fn ask(&mut self, verb: Verb) -> RequestId {
         self.say("ask", || format!("{verb:?}"));
         let stop = verb == Verb::Stop && self.host.state().link != Link::Closed;
+        let play = matches!(verb, Verb::Play { .. } | Verb::Perform { .. });
         let id = self.host.request(self.now, verb, "tester");
-        self.rules.asked(self.now, id, stop);
+        self.rules.asked(self.now, id, stop, play);
         id
+    }
+
+    /// Tells the host that its client has gone.
+    pub(crate) fn release(&mut self) {
+        self.host.release(self.now, "tester");
     }
 
     /// Asks and waits for the outcome.
@@ -176,6 +188,7 @@ impl Pair {
             self.up.poll_timeout(),
             self.down.poll_timeout().filter(|_| !frozen),
             self.host.poll_timeout().filter(|_| !frozen),
+            self.reduced.first().map(|(due, ..)| *due).filter(|_| !frozen),
             Some(self.robot.poll_timeout()),
             self.frozen_until,
         ];
@@ -192,6 +205,10 @@ impl Pair {
         if !self.is_frozen() {
             while let Some(bytes) = self.down.receive(self.now) {
                 self.give_host(&bytes);
+            }
+            if self.reduced.first().is_some_and(|(due, ..)| *due <= self.now) {
+                let (_, id, result) = self.reduced.remove(0);
+                self.host.handle_reduced(self.now, id, result);
             }
             if self.host.poll_timeout().is_some_and(|at| at <= self.now) {
                 self.host.handle_timeout(self.now);
@@ -259,6 +276,10 @@ impl Pair {
                     self.rules.host_sent(&bytes);
                     let bytes = renumbered(&bytes, self.setup.first_request);
                     self.up.send(self.now, &bytes);
+                }
+                Output::Reduce { id, recording } => {
+                    let due = self.now + self.setup.thinking;
+                    self.reduced.push((due, id, reduce(&recording, KEYFRAME_SLOTS)));
                 }
                 Output::Event(Event::Status { .. }) => {}
                 Output::Event(event) => {

@@ -8,6 +8,7 @@ mod client;
 mod harness;
 mod hostile;
 mod late;
+mod perform;
 mod plan;
 mod rules;
 mod seeds;

@@ -10,7 +10,7 @@ use sinew_wire::teach::Layout;
 use crate::harness::{LAYOUTS, Pair, ms};
 
 pub(crate) fn save(name: &str) -> Verb {
-    Verb::Save { name: Some(name.into()), looped: false }
+    Verb::Save { name: Some(name.into()), looped: false, library: false }
 }
 
 pub(crate) fn play(action: Target) -> Verb {
@@ -20,6 +20,8 @@ pub(crate) fn play(action: Target) -> Verb {
         duration_ms: 0,
         interpolation: Default::default(),
         looped: false,
+        speed: None,
+        library: false,
         keyframes: None,
     }
 }
@@ -52,7 +54,7 @@ fn the_eight_steps() {
         let stopped = pair.get(Verb::RecordStop).unwrap();
         let Answer::RecordStop { frames, largest_gap_ms, .. } = stopped else { panic!() };
         assert!((298..=302).contains(&frames) && largest_gap_ms == 20, "{frames} frames");
-        let saved = pair.get(Verb::Save { name: None, looped: false }).unwrap();
+        let saved = pair.get(Verb::Save { name: None, looped: false, library: false }).unwrap();
         let Answer::Save { name, keyframes, .. } = saved else { panic!() };
         assert!(name == "wave" && (1..=20).contains(&keyframes));
         assert_eq!(pair.robot.actions().len(), 1);

@@ -30,6 +30,7 @@ pub(crate) struct Tally {
     pub(crate) stops: u64,
     pub(crate) saves: u64,
     pub(crate) plays: u64,
+    pub(crate) pieces: u64,
     pub(crate) taught: u64,
     pub(crate) lapsed: u64,
     pub(crate) lost: u64,
@@ -49,6 +50,8 @@ pub(crate) struct Rules {
     save_fetched: Option<(String, u32)>,
     /// A stop was asked for, and nothing was sent since.
     stop_next: bool,
+    /// Whether a play was asked for since the last stop.
+    may_play: bool,
     pub(crate) closing: bool,
     pub(crate) closed: bool,
     /// When the robot last heard 0x0D.
@@ -57,6 +60,8 @@ pub(crate) struct Rules {
     /// When the robot forgot which datagrams it had heard.
     restarted: Option<Instant>,
     pub(crate) links: Vec<Link>,
+    /// What happened to plays.
+    pub(crate) events: Vec<Event>,
     began: Instant,
 }
 
@@ -70,19 +75,22 @@ impl Rules {
             save_sent: None,
             save_fetched: None,
             stop_next: false,
+            may_play: false,
             closing: false,
             closed: false,
             maintained: None,
             mode: Mode::Idle,
             restarted: None,
             links: Vec::new(),
+            events: Vec::new(),
             began: now,
         }
     }
 
-    pub(crate) fn asked(&mut self, now: Instant, id: RequestId, stop: bool) {
+    pub(crate) fn asked(&mut self, now: Instant, id: RequestId, stop: bool, play: bool) {
         assert!(self.asked.insert(id, now).is_none(), "request {id} has a number of its own");
         self.stop_next |= stop;
+        self.may_play = (self.may_play || play) && !stop;
     }
 
     pub(crate) fn outcome(&self, id: RequestId) -> Option<Result<Answer, Refusal>> {
@@ -100,6 +108,10 @@ impl Rules {
         if std::mem::take(&mut self.stop_next) {
             assert_eq!(command, Command::Exit, "a stop comes before anything else");
             self.tally.stops += 1;
+        }
+        if command == Command::Play {
+            assert!(self.may_play, "nothing plays after a stop until somebody asks for it");
+            self.tally.pieces += 1;
         }
         if let Message::Save(save) = message {
             self.save_fetched = Some((save.name.as_str().unwrap().into(), save.timestamp));
@@ -130,6 +142,7 @@ impl Rules {
                 self.tally.lost += u64::from(link == Link::Lost);
                 self.links.push(link);
             }
+            Event::Playing { .. } | Event::PlayEnded { .. } => self.events.push(event),
             Event::Closed => {
                 assert!(!self.closed, "closed once");
                 self.closed = true;

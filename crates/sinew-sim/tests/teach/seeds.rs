@@ -39,7 +39,8 @@ fn setup(seed: u64, trace: bool) -> Setup {
     // Half of them begin so that the numbers come round soon.
     let mut first = |most: u16| if rng.bool() { 0 } else { u16::MAX - rng.u16(0..most) };
     let (first_request, first_status) = (first(60), first(300));
-    Setup { seed, settings, options, up, down, first_request, first_status, trace }
+    let thinking = ms([0, 5, 300][rng.usize(0..3)]);
+    Setup { seed, settings, options, up, down, first_request, first_status, thinking, trace }
 }
 
 fn run(seed: u64, trace: bool) -> Tally {
@@ -137,6 +138,7 @@ fn hold(seeds: Range<u64>) {
         sum.stops += tally.stops;
         sum.saves += tally.saves;
         sum.plays += tally.plays;
+        sum.pieces += tally.pieces;
         sum.taught += tally.taught;
         sum.lapsed += tally.lapsed;
         sum.lost += tally.lost;
@@ -144,9 +146,9 @@ fn hold(seeds: Range<u64>) {
         sum.hostile += tally.hostile;
     }
     println!("{sum:?}");
-    let Tally { done, refused, unconfirmed, stops, saves, plays, .. } = sum;
+    let Tally { done, refused, unconfirmed, stops, saves, plays, pieces, .. } = sum;
     let Tally { taught, lapsed, lost, restarts, hostile, .. } = sum;
-    let counts = [done, refused, unconfirmed, stops, saves, plays];
+    let counts = [done, refused, unconfirmed, stops, saves, plays, pieces];
     let more = [taught, lapsed, lost, restarts, hostile];
     let happened = counts.iter().chain(&more).all(|&count| count > 0);
     assert!(happened, "too little happened: {sum:?}");

@@ -42,7 +42,7 @@ fn fifteen_are_listed_and_a_sixteenth_is_refused() {
         refused(&mut pair, save("one more"), Code::Refused);
         refused(&mut pair, save(&stored[3].1), Code::Refused);
         let asked = pair.get(play(Target::Name(stored[14].1.clone()))).unwrap();
-        assert!(matches!(asked, Answer::Play { id: 15, .. }));
+        assert!(matches!(asked, Answer::Play { id: Some(15), .. }));
         assert_eq!(pair.robot.mode(), Mode::Playing);
         pair.restart(true);
         pair.run(std::time::Duration::from_secs(10));
@@ -73,7 +73,11 @@ fn names() {
             let start = Verb::RecordStart { name: Some(name.into()) };
             refused(&mut pair, start, Code::InvalidArgument);
         }
-        refused(&mut pair, Verb::Save { name: None, looped: false }, Code::InvalidArgument);
+        refused(
+            &mut pair,
+            Verb::Save { name: None, looped: false, library: false },
+            Code::InvalidArgument,
+        );
         assert!(pair.robot.actions().is_empty());
     }
 }
@@ -104,8 +108,8 @@ fn what_cannot_be_saved_or_done() {
     refused(&mut pair, save("nothing"), Code::NotReady);
     refused(&mut pair, Verb::RecordStart { name: None }, Code::NotReady);
     refused(&mut pair, Verb::RecordStop, Code::NotReady);
-    refused(&mut pair, Verb::Delete { action: Target::Id(1) }, Code::Unsupported);
-    let rename = Verb::Rename { name: "a".into(), new_name: "b".into() };
+    refused(&mut pair, Verb::Delete { action: Target::Id(1), library: false }, Code::Unsupported);
+    let rename = Verb::Rename { name: "a".into(), new_name: "b".into(), library: false };
     refused(&mut pair, rename, Code::Unsupported);
     pair.get(Verb::Enter).unwrap();
     pair.get(Verb::RecordStart { name: None }).unwrap();

@@ -25,15 +25,25 @@ impl Client {
         Ok(self.socket.get_mut().write_all(line)?)
     }
 
+    /// Sends a request, and gives the line that comes back.
+    pub(crate) fn ask(&mut self, request: &[u8]) -> anyhow::Result<String> {
+        self.send(request)?;
+        let mut line = String::new();
+        self.socket.read_line(&mut line)?;
+        Ok(line)
+    }
+
+    /// Something of the first robot, by its place in the answer.
+    pub(crate) fn robot(&mut self, pointer: &str) -> anyhow::Result<Option<Value>> {
+        let line = self.ask(format!("{}\n", json!({ "type": "Robots", "req": 1 })).as_bytes())?;
+        let answer: Value = serde_json::from_str(&line)?;
+        Ok(answer.pointer("/data/robots/0").and_then(|robot| robot.pointer(pointer)).cloned())
+    }
+
     /// Waits until the robot takes commands.
     pub(crate) fn wait_until_ready(&mut self) -> anyhow::Result<()> {
         wait_for("the robot to be ready", || {
-            self.send(format!("{}\n", json!({ "type": "Robots", "req": 1 })).as_bytes())?;
-            let mut line = String::new();
-            self.socket.read_line(&mut line)?;
-            let answer: Value = serde_json::from_str(&line)?;
-            let state = answer.pointer("/data/robots/0/link/state");
-            Ok(state.is_some_and(|state| state == "ready"))
+            Ok(self.robot("/link/state")?.is_some_and(|state| state == "ready"))
         })
     }
 }

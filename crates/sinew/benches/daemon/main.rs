@@ -14,6 +14,7 @@ mod footprint;
 mod heartbeat;
 mod line;
 mod process;
+mod teach;
 
 use std::{
     env,
@@ -30,6 +31,7 @@ fn main() -> anyhow::Result<()> {
     let bench = Bench { filter };
     println!("{:<44} {:>34}  target", "case", "figure");
     command::bench(&bench)?;
+    teach::bench(&bench)?;
     heartbeat::bench(&bench)?;
     fanout::bench(&bench)?;
     footprint::bench(&bench)

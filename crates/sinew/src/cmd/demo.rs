@@ -25,7 +25,18 @@ Ctrl-C stops the robot, then the daemon.";
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     let mut config = args.settings.effective()?;
     if config.robot.is_empty() {
-        config.robot = vec![Robot::vacuum("sim:".into()), Robot::g1("sim:".into())];
+        config.robot = vec![
+            Robot::vacuum("sim:".into()),
+            #[cfg(feature = "g1")]
+            Robot::g1("sim:".into()),
+        ];
+    }
+    // What is taught to a robot that is gone afterwards goes with it.
+    #[cfg(feature = "g1")]
+    let library = tempfile::tempdir()?;
+    #[cfg(feature = "g1")]
+    if !args.settings.has_library() {
+        config.server.library = library.path().into();
     }
     super::serve::serve(&config, || Ok(Tap::default()), json, HINTS)
 }

@@ -40,6 +40,7 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "LINK")]
     vacuum: Option<Address>,
     /// A G1's teaching service, as `udp:192.168.86.3` or `sim:`.
+    #[cfg(feature = "g1")]
     #[arg(long, value_name = "LINK")]
     g1: Option<Address>,
     /// Document 003's interface: ADDRESS:PORT, port 0 for any, or off.
@@ -54,6 +55,10 @@ pub(crate) struct Settings {
     /// Secrets of clients, one a line: `control SECRET` or `read SECRET`.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// Where motions are kept, a file each.
+    #[cfg(feature = "g1")]
+    #[arg(long, value_name = "DIR")]
+    library: Option<PathBuf>,
     /// Let --tcp listen further than loopback without a token.
     #[arg(long)]
     legacy_open: bool,
@@ -69,6 +74,12 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// Whether a library was asked for.
+    #[cfg(feature = "g1")]
+    pub(super) fn has_library(&self) -> bool {
+        self.library.is_some()
+    }
+
     /// The configuration in force: the file's, with the flags over it.
     pub(super) fn effective(&self) -> anyhow::Result<Config> {
         let mut config = Config::load(self.config.as_deref())?;
@@ -78,8 +89,13 @@ impl Settings {
         server.http = self.http.unwrap_or(server.http);
         server.token_file = self.token_file.clone().or(server.token_file.take());
         server.legacy_open |= self.legacy_open;
+        #[cfg(feature = "g1")]
+        if let Some(library) = &self.library {
+            server.library.clone_from(library);
+        }
         let given = [
             self.vacuum.as_ref().map(|address| Robot::vacuum(address.to_string())),
+            #[cfg(feature = "g1")]
             self.g1.as_ref().map(|address| Robot::g1(address.to_string())),
         ];
         for given in given.into_iter().flatten() {

@@ -4,7 +4,9 @@ use std::{io::Write, path::PathBuf};
 
 use clap::Subcommand;
 use serde_json::json;
-use sinew_io::sim::{Discovery, G1Options, G1Simulator, Simulator};
+use sinew_io::sim::Simulator;
+#[cfg(feature = "g1")]
+use sinew_io::sim::{Discovery, G1Options, G1Simulator};
 use sinew_sim::vacuum::Options;
 
 use crate::{DONE, interrupt};
@@ -31,6 +33,7 @@ enum Robot {
         seed: u64,
     },
     /// A Unitree G1 that is taught by datagrams.
+    #[cfg(feature = "g1")]
     G1 {
         /// Where its teaching service listens.
         #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:49504")]
@@ -56,6 +59,7 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
             let simulator = Simulator::spawn(options, symlink.as_deref())?;
             (format!("serial:{}", simulator.path().display()), "--vacuum", Box::new(simulator))
         }
+        #[cfg(feature = "g1")]
         Robot::G1 { teach, store, discovery, seed } => {
             let simulator = G1Simulator::spawn(G1Options {
                 robot: sinew_sim::g1::Options { seed: *seed, ..Default::default() },

@@ -1,7 +1,12 @@
 //! `sinew teach`: motions that a robot is shown, keeps and repeats.
 
+mod library;
+mod play;
+mod screen;
+
 use std::{
-    io::{IsTerminal, Write},
+    io::Write,
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -11,8 +16,11 @@ use serde_json::{Value, json};
 use crate::{
     DONE,
     client::{Client, Daemon},
-    interrupt, output,
+    interrupt,
+    output::{self, BOLD, PLAIN},
 };
+
+use self::screen::{Progress, printable};
 
 /// Teach a robot motions and play them.
 #[derive(clap::Args)]
@@ -32,78 +40,116 @@ enum Interpolation {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// The actions that the robot keeps.
+    /// The actions that the robot keeps, and the motions in the library.
     List,
     /// Make the arms soft, so that they can be moved by hand.
     Enter,
     /// Make the arms stiff again.
     Exit,
-    /// Record what the arms do, and save it under this name.
+    /// Record what the arms do, and save it under this name, in the robot and in the library.
     Record {
         name: String,
         /// How long, as in 5s; until Ctrl-C if not given.
         #[arg(long = "for", value_parser = super::duration)]
         duration: Option<Duration>,
+        /// Save it in the library only: it may be longer, and the robot's store may be full.
+        #[arg(long)]
+        library: bool,
     },
     /// Save the last recording under another name.
     Save {
         name: String,
         /// Play it over and over.
-        #[arg(long = "loop")]
+        #[arg(long = "loop", conflicts_with = "library")]
         looped: bool,
+        /// In the library, and not in the robot.
+        #[arg(long)]
+        library: bool,
     },
-    /// Play an action, by name or by number.
-    Play {
-        action: String,
-        /// Only the first so many frames.
-        #[arg(long, default_value_t = 0)]
-        frames: u32,
-        /// How long to take, in milliseconds; as recorded if not given.
-        #[arg(long, default_value_t = 0)]
-        duration_ms: u32,
-        #[arg(long, default_value = "linear")]
-        interpolation: Interpolation,
-    },
+    /// Play an action of the robot, by name or by number, or a motion of the library.
+    Play(play::Args),
     /// End playback, and teaching with it.
     Stop,
     /// Give an action another name.
-    Rename { name: String, new_name: String },
+    Rename {
+        name: String,
+        new_name: String,
+        /// In the library, whatever the robot has.
+        #[arg(long)]
+        library: bool,
+    },
     /// Delete an action, by name or by number.
-    Delete { action: String },
+    Delete {
+        action: String,
+        /// From the library, whatever the robot has.
+        #[arg(long)]
+        library: bool,
+    },
+    /// Show how the joints move in a motion of the library.
+    Show {
+        name: String,
+        /// Write a picture to this file instead; - for standard output.
+        #[arg(long, value_name = "FILE")]
+        svg: Option<PathBuf>,
+    },
+    /// Write a motion of the library to a file.
+    Export {
+        name: String,
+        /// The file, or - for standard output.
+        #[arg(default_value = "-")]
+        file: PathBuf,
+        /// What to write; by the file's ending if not given, or JSON.
+        #[arg(long)]
+        format: Option<library::Format>,
+        /// Write over a file that is there.
+        #[arg(long)]
+        force: bool,
+    },
+    /// Put a motion from a file into the library: JSON, CSV, or Unitree's motion.seq.
+    Import {
+        file: PathBuf,
+        /// What to call it; what the file says, or its name, if not given.
+        #[arg(long)]
+        name: Option<String>,
+        /// What the file is; by its ending if not given.
+        #[arg(long)]
+        format: Option<library::Source>,
+    },
 }
 
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
+    // A file that cannot be read needs no daemon.
+    if let Verb::Import { file, name, format } = &args.verb {
+        let read = library::read(file, name.as_deref(), *format)?;
+        return library::import(&mut args.daemon.connect()?, read, json);
+    }
     let mut client = args.daemon.connect()?;
+    let client = &mut client;
     let command = match &args.verb {
-        Verb::Record { name, duration } => {
-            return record(&mut client, name, *duration, json);
+        Verb::Record { name, duration, library } => {
+            return record(client, name, *duration, *library, json);
         }
-        Verb::List => {
-            let data = client.request(teach("list"))?;
-            return list(&data, json);
+        Verb::Play(args) => return play::run(client, args, json),
+        Verb::List => return list(client, json),
+        Verb::Show { name, svg } => return library::show(client, name, svg.as_deref(), json),
+        Verb::Export { name, file, format, force } => {
+            return library::export(client, name, file, *format, *force);
         }
         Verb::Enter => teach("enter"),
         Verb::Exit => teach("exit"),
         Verb::Stop => teach("stop"),
-        Verb::Save { name, looped } => {
-            json!({ "type": "Teach", "op": "save", "name": name, "loop": looped })
+        Verb::Save { name, looped, library } => json!({
+            "type": "Teach", "op": "save", "name": name, "loop": looped, "library": library,
+        }),
+        Verb::Rename { name, new_name, library } => json!({
+            "type": "Teach", "op": "rename", "name": name, "new_name": new_name,
+            "library": library,
+        }),
+        Verb::Delete { action, library: true } => {
+            json!({ "type": "Teach", "op": "delete", "name": action, "library": true })
         }
-        Verb::Play { action, frames, duration_ms, interpolation } => {
-            let mut command = target("play", action);
-            command["frames"] = (*frames).into();
-            command["duration_ms"] = (*duration_ms).into();
-            command["interpolation"] = match interpolation {
-                Interpolation::Linear => "linear",
-                Interpolation::Cubic => "cubic",
-                Interpolation::Smooth => "smooth",
-            }
-            .into();
-            command
-        }
-        Verb::Rename { name, new_name } => {
-            json!({ "type": "Teach", "op": "rename", "name": name, "new_name": new_name })
-        }
-        Verb::Delete { action } => target("delete", action),
+        Verb::Delete { action, .. } => target("delete", action),
+        Verb::Import { .. } => return Ok(DONE),
     };
     let data = client.request(command)?;
     told(&data, json)
@@ -128,46 +174,82 @@ fn record(
     client: &mut Client,
     name: &str,
     duration: Option<Duration>,
+    library: bool,
     json: bool,
 ) -> anyhow::Result<u8> {
     let interrupted = interrupt::flag()?;
     client.request(json!({ "type": "Teach", "op": "record_start", "name": name }))?;
     let start = Instant::now();
-    let progress = std::io::stderr().is_terminal() && !json;
+    let mut progress = Progress::new(json);
     while !interrupted.is_set() && duration.is_none_or(|most| start.elapsed() < most) {
-        if progress {
-            eprint!("\rrecording {:.1} s ", start.elapsed().as_secs_f64());
-        }
+        progress.show("recording", start.elapsed(), duration);
         let left = duration.map_or(Duration::MAX, |most| most.saturating_sub(start.elapsed()));
         interrupted.wait(left.min(Duration::from_millis(100)));
     }
-    if progress {
-        eprintln!();
-    }
+    progress.end();
     client.request(teach("record_stop"))?;
-    let data = client.request(json!({ "type": "Teach", "op": "save", "name": name }))?;
+    let save = json!({ "type": "Teach", "op": "save", "name": name, "library": library });
+    let data = client.request(save)?;
     told(&data, json)
 }
 
-fn list(data: &Value, json: bool) -> anyhow::Result<u8> {
+/// What the robot has, then what only the library has.
+fn list(client: &mut Client, json: bool) -> anyhow::Result<u8> {
+    let robot = client.request(teach("list"));
+    let library = client.request(teach("library"))?;
+    let motions = library["motions"].as_array().cloned().unwrap_or_default();
     let mut out = anstream::stdout().lock();
     if json {
+        let mut data = robot?;
+        data["library"] = motions.into();
+        data["problems"] = library["problems"].clone();
         writeln!(out, "{data}")?;
         return Ok(DONE);
     }
-    let actions = data["actions"].as_array().cloned().unwrap_or_default();
-    if actions.is_empty() {
+    let none = Vec::new();
+    let actions = match &robot {
+        Ok(data) => data["actions"].as_array().unwrap_or(&none),
+        Err(_) => &none,
+    };
+    let named =
+        |list: &[Value], name: &Value| list.iter().find(|one| one["name"] == *name).cloned();
+    for action in actions {
+        let kept = named(&motions, &action["name"]);
+        let duration = match &kept {
+            Some(kept) if action["duration_ms"].is_null() => &kept["duration_ms"],
+            _ => &action["duration_ms"],
+        };
+        let place = if kept.is_some() { "robot, library" } else { "robot" };
+        row(&mut out, &action["id"].to_string(), action, duration, place)?;
+    }
+    for motion in motions.iter().filter(|motion| named(actions, &motion["name"]).is_none()) {
+        row(&mut out, "-", motion, &motion["duration_ms"], "library")?;
+    }
+    if let Err(error) = robot {
+        out.flush()?;
+        return Err(error.context("only the library was listed"));
+    }
+    if actions.is_empty() && motions.is_empty() {
         writeln!(out, "no actions yet: sinew teach enter, then sinew teach record NAME --for 5s")?;
     }
-    for action in actions {
-        let duration = action["duration_ms"]
-            .as_u64()
-            .map_or("-".into(), |ms| format!("{:.1} s", ms as f64 / 1000.0));
-        let text = |name: &str| action[name].as_str().unwrap_or("?").to_owned();
-        let id = action["id"].to_string();
-        writeln!(out, "{id:>3}  {:<32} {:<7} {duration}", text("name"), text("kind"))?;
+    for problem in library["problems"].as_array().into_iter().flatten() {
+        let text = |name: &str| printable(problem[name].as_str().unwrap_or("?"));
+        writeln!(out, "not a motion: {}: {}", text("file"), text("message"))?;
     }
     Ok(DONE)
+}
+
+fn row(
+    out: &mut impl Write,
+    id: &str,
+    action: &Value,
+    duration: &Value,
+    place: &str,
+) -> std::io::Result<()> {
+    let duration =
+        duration.as_u64().map_or("-".into(), |ms| format!("{:.1} s", ms as f64 / 1000.0));
+    let name = printable(action["name"].as_str().unwrap_or("?"));
+    writeln!(out, "{id:>3}  {}{name:<31}{PLAIN} {duration:>8}  {place}", BOLD.render())
 }
 
 /// Says what the robot answered that is worth knowing.
@@ -177,10 +259,14 @@ fn told(data: &Value, json: bool) -> anyhow::Result<u8> {
         writeln!(out, "{data}")?;
         return Ok(DONE);
     }
-    if let Some(frames) = data["frames"].as_u64() {
+    if let (Some(frames), Some(keyframes)) = (data["frames"].as_u64(), data["keyframes"].as_u64()) {
         let error = data["error_rad"].as_f64();
         let error = error.map_or(String::new(), |rad| format!(", off by at most {rad:.4} rad"));
-        println!("{frames} frames in {} keyframes{error}", data["keyframes"]);
+        let place = if keyframes == 0 && data["library"] == true { " in the library" } else { "" };
+        match keyframes {
+            0 => println!("{frames} frames{place}"),
+            _ => println!("{frames} frames in {keyframes} keyframes{error}"),
+        }
     }
     if let Some(note) = data["note"].as_str() {
         println!("{note}");

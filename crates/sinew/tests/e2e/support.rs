@@ -174,7 +174,7 @@ impl Drop for Process {
 
 fn sinew(dir: &Dir) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sinew"));
-    command.current_dir(&dir.0).env_remove("SINEW_TOKEN");
+    command.current_dir(&dir.0).env("XDG_DATA_HOME", &dir.0).env_remove("SINEW_TOKEN");
     command
 }
 

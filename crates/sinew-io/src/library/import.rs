@@ -1,0 +1,84 @@
+use std::{borrow::Cow, ffi::OsStr, path::Path};
+
+use serde::Serialize;
+use sinew_robot::{Code, Refusal, trajectory::Document};
+
+use super::{Library, MOTION, create, failed, invalid, listing::Files};
+use crate::file;
+
+/// Most imports that may be unfinished at once.
+pub const MAX_UNFINISHED: usize = 8;
+
+/// The extension of a motion that is not complete yet.
+const PART: &str = "part";
+
+/// How far an import has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Imported {
+    /// Frames so far.
+    pub frames: usize,
+    /// Keyframes so far.
+    pub keyframes: usize,
+}
+
+impl Library {
+    /// Takes a motion in one part or several, since a message is bounded. A part begins an import,
+    /// instead of an unfinished one of its name, or with `append` continues it. The motion is
+    /// there, all at once, when a part comes after which there is no `more`. Imports that do not go
+    /// on for an hour are forgotten.
+    pub fn import(&self, part: &Document, append: bool, more: bool) -> Result<Imported, Refusal> {
+        let path = self.path(&part.name, MOTION)?;
+        let unfinished = self.path(&part.name, PART)?;
+        let _writing = self.writing()?;
+        self.check_free(&part.name, &path)?;
+        let motion = if append {
+            Cow::Owned(self.continued(&unfinished, part)?)
+        } else {
+            file::remove_abandoned(self.dir(), is_part);
+            if more {
+                self.check_unfinished(&unfinished)?;
+            }
+            Cow::Borrowed(part)
+        };
+        if more {
+            let text = self.text(&motion)?;
+            let written = file::replace(&unfinished, text.as_bytes());
+            written.map_err(|error| failed(&unfinished, error))?;
+        } else {
+            create(&part.name, &path, &self.motion_text(&motion)?)?;
+            // Whatever fails here, the motion is there; the part is forgotten in an hour.
+            let _ = file::remove(&unfinished);
+        }
+        Ok(Imported { frames: motion.recording.len(), keyframes: motion.keyframes.len() })
+    }
+
+    fn continued(&self, unfinished: &Path, part: &Document) -> Result<Document, Refusal> {
+        let mut motion = self.read(unfinished)?.ok_or_else(|| {
+            let message = format!("no import of {:?} has begun in the last hour", part.name);
+            Refusal::new(Code::NotFound, message)
+        })?;
+        motion.name.clone_from(&part.name);
+        for frame in part.recording.frames() {
+            let pushed = motion.recording.push(frame.time_ms, frame.positions);
+            pushed.map_err(|error| invalid(error.to_string()))?;
+        }
+        motion.keyframes.extend_from_slice(&part.keyframes);
+        Ok(motion)
+    }
+
+    fn check_unfinished(&self, unfinished: &Path) -> Result<(), Refusal> {
+        let files = Files::with_extension(self.dir(), PART);
+        let files = files.map_err(|error| failed(self.dir(), error))?;
+        let others = files.names.iter().filter(|name| unfinished.file_name() != Some(name));
+        if others.count() < MAX_UNFINISHED {
+            return Ok(());
+        }
+        let message =
+            format!("{MAX_UNFINISHED} imports are unfinished: finish one, or wait an hour");
+        Err(Refusal::new(Code::Refused, message))
+    }
+}
+
+fn is_part(name: &OsStr) -> bool {
+    Path::new(name).extension() == Some(OsStr::new(PART))
+}

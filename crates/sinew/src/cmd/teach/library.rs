@@ -1,0 +1,229 @@
+//! Motions of the library as pictures and files.
+
+use std::{
+    ffi::OsStr,
+    fs::{File, OpenOptions},
+    io::{IsTerminal, Read, Write},
+    path::Path,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use serde_json::{Value, json};
+use sinew_robot::trajectory::{
+    Document, G1_ARMS, Imported, Interpolation, Recording, from_csv, from_seq, svg, terminal,
+    to_csv,
+};
+
+use super::screen::{columns, printable};
+use crate::{DONE, client::Client};
+
+/// A file that is longer is no motion.
+const MAX_FILE: u64 = 16 << 20;
+/// Frames in one message, which must stay under 1 MiB.
+const PART: usize = 1000;
+/// Columns of a plot beside its line of blocks.
+const LEGEND: u16 = 44;
+
+/// What may be written.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Json,
+    Csv,
+    Svg,
+}
+
+/// What may be read.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Source {
+    Json,
+    Csv,
+    Seq,
+}
+
+/// Plots a motion, on the terminal or into a file.
+pub(super) fn show(
+    client: &mut Client,
+    name: &str,
+    picture: Option<&Path>,
+    json: bool,
+) -> anyhow::Result<u8> {
+    let document = fetch(client, name)?;
+    if let Some(path) = picture {
+        write(path, &text(&document, Format::Svg), true)?;
+        return Ok(DONE);
+    }
+    let mut out = anstream::stdout().lock();
+    if json {
+        let value: Value = serde_json::from_str(&text(&document, Format::Json))?;
+        writeln!(out, "{value}")?;
+        return Ok(DONE);
+    }
+    writeln!(
+        out,
+        "{}: {:.1} s, {} frames, {} keyframes",
+        printable(&document.name),
+        f64::from(document.duration_ms()) / 1000.0,
+        document.recording.len(),
+        document.keyframes.len()
+    )?;
+    let width = columns().saturating_sub(LEGEND).max(10);
+    write!(out, "{}", terminal(&document.frames(Interpolation::Linear), &G1_ARMS, width.into()))?;
+    Ok(DONE)
+}
+
+/// Writes a motion to a file.
+pub(super) fn export(
+    client: &mut Client,
+    name: &str,
+    path: &Path,
+    format: Option<Format>,
+    force: bool,
+) -> anyhow::Result<u8> {
+    let by_ending = |format: &Format| ending(path, format);
+    let format = format
+        .or_else(|| Format::value_variants().iter().copied().find(by_ending))
+        .unwrap_or(Format::Json);
+    let document = fetch(client, name)?;
+    if format == Format::Csv && document.recording.is_empty() {
+        bail!("{name:?} has keyframes only, which a table cannot hold; export it as JSON");
+    }
+    write(path, &text(&document, format), force)?;
+    Ok(DONE)
+}
+
+fn text(document: &Document, format: Format) -> String {
+    match format {
+        Format::Json => document.to_json(&G1_ARMS),
+        Format::Csv => to_csv(&document.recording, &G1_ARMS),
+        Format::Svg => svg(&document.frames(Interpolation::Linear), &document.keyframes, &G1_ARMS),
+    }
+}
+
+/// A motion, as many messages as it takes.
+fn fetch(client: &mut Client, name: &str) -> anyhow::Result<Document> {
+    let mut whole: Option<Document> = None;
+    let mut from = json!(0);
+    loop {
+        let command = json!({ "type": "Teach", "op": "show", "name": name, "from": from });
+        let mut data = client.request(command)?;
+        from = data["next"].take();
+        let (part, _) =
+            Document::from_value(data, &G1_ARMS).context("the daemon sent no motion")?;
+        match &mut whole {
+            None => whole = Some(part),
+            Some(whole) => append(&mut whole.recording, &part.recording)?,
+        }
+        if let (Value::Null, Some(whole)) = (&from, whole.take_if(|_| from.is_null())) {
+            return Ok(whole);
+        }
+    }
+}
+
+fn append(recording: &mut Recording, part: &Recording) -> anyhow::Result<()> {
+    for frame in part.frames() {
+        recording.push(frame.time_ms, frame.positions).context("the motion changed meanwhile")?;
+    }
+    Ok(())
+}
+
+/// Reads a motion from a file, with the joints it has that no slot takes.
+pub(super) fn read(
+    path: &Path,
+    name: Option<&str>,
+    format: Option<Source>,
+) -> anyhow::Result<(Document, Vec<String>)> {
+    let shown = path.display();
+    let by_ending = |format: &Source| ending(path, format);
+    let known = || Source::value_variants().iter().copied().find(by_ending);
+    let Some(format) = format.or_else(known) else {
+        bail!("{shown}: say what it is with --format json, csv or seq");
+    };
+    let file = File::open(path).with_context(|| format!("cannot read {shown}"))?;
+    let mut text = String::new();
+    let read = file.take(MAX_FILE + 1).read_to_string(&mut text);
+    read.with_context(|| format!("cannot read {shown}"))?;
+    if text.len() as u64 > MAX_FILE {
+        bail!("{shown}: wanted at most {MAX_FILE} bytes");
+    }
+    let (mut document, dropped) = match format {
+        Source::Json => Document::from_json(&text, &G1_ARMS),
+        Source::Csv => from_csv(&text, &G1_ARMS).map(titled),
+        Source::Seq => from_seq(&text, &G1_ARMS).map(titled),
+    }
+    .with_context(|| format!("in {shown}"))?;
+    if let Some(name) = name {
+        document.name = name.into();
+    } else if document.name.is_empty() {
+        document.name = path.file_stem().and_then(OsStr::to_str).unwrap_or_default().into();
+    }
+    Ok((document, dropped))
+}
+
+fn titled(imported: Imported) -> (Document, Vec<String>) {
+    let Imported { recording, dropped } = imported;
+    let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    (Document { recording, created, ..Document::default() }, dropped)
+}
+
+/// Sends a motion to the library, as many messages as it takes.
+pub(super) fn import(
+    client: &mut Client,
+    (document, dropped): (Document, Vec<String>),
+    json: bool,
+) -> anyhow::Result<u8> {
+    let frames = document.recording.len();
+    let mut from = 0;
+    loop {
+        let recording = document.recording.part(from, from + PART - 1);
+        let keyframes = if from == 0 { document.keyframes.clone() } else { Vec::new() };
+        let part = Document { recording, keyframes, ..document.clone() }.to_json(&G1_ARMS);
+        let part: Value = serde_json::from_str(&part)?;
+        let more = from + PART < frames;
+        client.request(json!({
+            "type": "Teach", "op": "import", "document": part, "append": from > 0, "more": more,
+        }))?;
+        from += PART;
+        if !more {
+            break;
+        }
+    }
+    let (name, seconds) = (&document.name, f64::from(document.duration_ms()) / 1000.0);
+    if json {
+        let said = json!({ "name": name, "frames": frames, "duration_ms": document.duration_ms(),
+                           "dropped": dropped });
+        println!("{said}");
+        return Ok(DONE);
+    }
+    println!("{}: {frames} frames, {seconds:.1} s, in the library", printable(name));
+    if !dropped.is_empty() {
+        println!("left out, since the twelve slots have no place for them: {}", dropped.join(", "));
+    }
+    Ok(DONE)
+}
+
+/// Whether a file's ending names a format.
+fn ending(path: &Path, format: &impl ValueEnum) -> bool {
+    let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    format.to_possible_value().is_some_and(|value| value.matches(ending, true))
+}
+
+/// Writes a whole file, or to standard output.
+fn write(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
+    if path == Path::new("-") {
+        let mut out = std::io::stdout().lock();
+        return Ok(out.write_all(text.as_bytes())?);
+    }
+    let mut options = OpenOptions::new();
+    let options = options.write(true).create(true).truncate(force).create_new(!force);
+    let mut file = options.open(path).with_context(|| match path.exists() && !force {
+        true => format!("{} is there already; --force writes over it", path.display()),
+        false => format!("cannot write {}", path.display()),
+    })?;
+    file.write_all(text.as_bytes())?;
+    if std::io::stderr().is_terminal() {
+        eprintln!("{}", path.display());
+    }
+    Ok(())
+}

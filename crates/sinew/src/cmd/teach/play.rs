@@ -1,0 +1,128 @@
+//! Playing, with a look at how far it is.
+
+use std::{
+    io::{IsTerminal, Write},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use super::{
+    Interpolation,
+    screen::{Progress, printable},
+    target, told,
+};
+use crate::{
+    DONE,
+    client::Client,
+    interrupt::{self, Interrupted},
+};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Name or number.
+    action: String,
+    /// Only the first so many frames.
+    #[arg(long, default_value_t = 0)]
+    frames: u32,
+    /// How long to take, in milliseconds; as recorded if not given.
+    #[arg(long, default_value_t = 0)]
+    duration_ms: u32,
+    /// How much faster than recorded, 0.05 to 4; motions of the library only.
+    #[arg(long, conflicts_with = "duration_ms")]
+    speed: Option<f32>,
+    /// Over and over until Ctrl-C; motions of the library only.
+    #[arg(long = "loop")]
+    looped: bool,
+    #[arg(long, default_value = "linear")]
+    interpolation: Interpolation,
+    /// From the library, whatever the robot has.
+    #[arg(long)]
+    library: bool,
+    /// Wait for its end, as on a terminal. Ctrl-C stops the robot.
+    #[arg(long, overrides_with = "no_wait")]
+    wait: bool,
+    /// Do not wait for its end.
+    #[arg(long)]
+    no_wait: bool,
+}
+
+pub(super) fn run(client: &mut Client, args: &Args, json: bool) -> anyhow::Result<u8> {
+    let interrupted = interrupt::flag()?;
+    let mut command = match args.library {
+        true => json!({ "type": "Teach", "op": "play", "name": args.action, "library": true }),
+        false => target("play", &args.action),
+    };
+    command["frames"] = args.frames.into();
+    command["duration_ms"] = args.duration_ms.into();
+    command["interpolation"] = match args.interpolation {
+        Interpolation::Linear => "linear",
+        Interpolation::Cubic => "cubic",
+        Interpolation::Smooth => "smooth",
+    }
+    .into();
+    if args.looped {
+        command["loop"] = true.into();
+    }
+    if let Some(speed) = args.speed {
+        command["speed"] = speed.into();
+    }
+    let data = client.request(command)?;
+    if !json {
+        if let Some(pieces) = data["pieces"].as_u64() {
+            let error = data["error_rad"].as_f64().unwrap_or_default();
+            let seconds = data["duration_ms"].as_f64().unwrap_or_default() / 1000.0;
+            println!("{seconds:.1} s in {pieces} pieces, off by at most {error:.4} rad");
+        }
+        for joint in data["limited"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            println!("{joint} goes only as far as its limit");
+        }
+    }
+    told(&data, json)?;
+    // What repeats ends with the connection, so there is something to wait for.
+    let waits = !args.no_wait && (args.wait || args.looped || std::io::stderr().is_terminal());
+    if waits { wait(client, &interrupted, json) } else { Ok(DONE) }
+}
+
+/// Follows the robot's state until nothing plays any more.
+fn wait(client: &mut Client, interrupted: &Interrupted, json: bool) -> anyhow::Result<u8> {
+    let topics = json!(["state", "events"]);
+    client.request(json!({ "type": "Subscribe", "topics": topics, "max_hz": 10 }))?;
+    client.set_patience(Duration::from_millis(100))?;
+    let mut progress = Progress::new(json);
+    let mut stopped = false;
+    loop {
+        if interrupted.is_set() && !stopped {
+            stopped = true;
+            client.send(super::teach("stop"))?;
+        }
+        let Some(message) = client.next()? else { continue };
+        let data = &message["data"];
+        match message["topic"].as_str() {
+            Some("state") => {
+                let playing = &data["state"]["playing"];
+                let link = data["link"]["state"].as_str().unwrap_or_default();
+                if playing.is_null() || link == "lost" {
+                    progress.end();
+                    anyhow::ensure!(link != "lost", "the link to the robot was lost");
+                    return Ok(DONE);
+                }
+                let ms = |name: &str| playing[name].as_u64().map(Duration::from_millis);
+                let name = printable(playing["name"].as_str().unwrap_or("an action"));
+                let elapsed = ms("elapsed_ms").unwrap_or_default();
+                progress.show(&format!("playing {name}"), elapsed, ms("duration_ms"));
+            }
+            Some("events") if data["event"] == "play_ended" => {
+                progress.end();
+                if json {
+                    let mut out = std::io::stdout().lock();
+                    writeln!(out, "{data}")?;
+                } else if let Some(why) = data["why"].as_str() {
+                    eprintln!("ended: {}", printable(why));
+                }
+                return Ok(DONE);
+            }
+            _ => {}
+        }
+    }
+}
