@@ -125,43 +125,82 @@ pub struct Op {
     pub target: bool,
     /// Members that may be given.
     pub takes: &'static [&'static str],
+    /// What its answer has.
+    pub answers: &'static str,
 }
 
 /// The thirteen verbs.
 pub const OPS: &[Op] = &[
-    op("list", "the stored actions", &[], &[]),
-    op("enter", "make the arms compliant", &[], &[]),
-    op("exit", "make the arms stiff again", &[], &[]),
-    op("record_start", "begin to record", &[], &["name"]),
-    op("record_stop", "end the recording", &[], &[]),
-    op("save", "store the recording", &[], &["name", "loop", "library"]),
+    op(
+        "list",
+        "the actions that the robot keeps",
+        "`actions`: `id`, `name`, `kind` (`taught`, `preset`), `duration_ms` (null when unknown)",
+    ),
+    op("enter", "make the arms compliant", "`pose_known`"),
+    op("exit", "make the arms stiff again", ""),
+    Op { takes: &["name"], ..op("record_start", "begin to record", "`name`") },
+    op("record_stop", "end the recording", "`frames`, `duration_ms`, `largest_gap_ms`"),
     Op {
-        target: true,
+        takes: &["name", "loop", "library"],
         ..op(
-            "play",
-            "play an action",
-            &[],
-            &["frames", "duration_ms", "interpolation", "loop", "speed", "library"],
+            "save",
+            "store the recording in the robot and keep it in the library, or do only that",
+            "`name`, `frames`, `keyframes`, `error_rad` (how far it is off at most), \
+             `duration_ms`, `library`, `note`",
         )
     },
-    op("stop", "end playback", &[], &[]),
-    op("rename", "give an action another name", &["name", "new_name"], &["library"]),
-    Op { target: true, ..op("delete", "remove an action", &[], &["library"]) },
-    op("library", "what the library holds", &[], &[]),
-    op("show", "give a motion of the library", &["name"], &["from"]),
-    op("import", "put a motion into the library", &["document"], &["append", "more"]),
+    Op {
+        target: true,
+        takes: &["frames", "duration_ms", "interpolation", "loop", "speed", "library"],
+        ..op(
+            "play",
+            "play what the robot keeps; from the library what it does not, or not so",
+            "`id` (null from the library), `name`, `note`; from the library also `pieces`, \
+             `duration_ms`, `error_rad`, `limited`; the end is an event",
+        )
+    },
+    op("stop", "end playback and teaching", "`note`: what the robot can be trusted to do"),
+    Op {
+        needs: &["name", "new_name"],
+        takes: &["library"],
+        ..op("rename", "give an action another name", "`name`, `new_name`, `library`")
+    },
+    Op {
+        target: true,
+        takes: &["library"],
+        ..op("delete", "remove an action", "`name`, `library`")
+    },
+    op(
+        "library",
+        "what the library holds",
+        "`motions`: `name`, `created`, `duration_ms`, `frames`, `keyframes`; `problems`: `file`, \
+         `message`",
+    ),
+    Op {
+        needs: &["name"],
+        takes: &["from"],
+        ..op(
+            "show",
+            "give a motion of the library, 2,000 frames at a time",
+            "the motion as its file has it, `frames_total`, `next` (the `from` of the rest)",
+        )
+    },
+    Op {
+        needs: &["document"],
+        takes: &["append", "more"],
+        ..op(
+            "import",
+            "put a motion into the library; in parts, if it is long",
+            "`frames` so far, `dropped` joints",
+        )
+    },
 ];
 
 /// Members that belong to the message and not to the verb.
 const ENVELOPE: [&str; 4] = ["type", "robot", "req", "confirm"];
 
-const fn op(
-    op: &'static str,
-    what: &'static str,
-    needs: &'static [&'static str],
-    takes: &'static [&'static str],
-) -> Op {
-    Op { op, what, needs, target: false, takes }
+const fn op(op: &'static str, what: &'static str, answers: &'static str) -> Op {
+    Op { op, what, needs: &[], target: false, takes: &[], answers }
 }
 
 /// Parses the members of a `Teach`.

@@ -2,7 +2,7 @@ use std::fmt::Write;
 
 use sinew_wire::teach::Keyframe;
 
-use super::{Curves, Interpolation, JointMap, Recording};
+use super::{JointMap, Recording};
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 480.0;
@@ -17,8 +17,11 @@ const COLOURS: [&str; 12] = [
     "#bcbd22", "#17becf", "#393b79", "#637939",
 ];
 
+/// A joint that moves less than this stands still, rad.
+const STILL: f32 = 0.001;
+
 /// A picture of the joints over time: what was recorded as lines, keyframes as dots with dashed
-/// lines between them.
+/// lines between them. Joints that stand still are named in grey.
 pub fn svg(recording: &Recording, keyframes: &[Keyframe], joints: &JointMap) -> String {
     let scale = Scale::new(recording, keyframes);
     let mut out = format!(
@@ -27,54 +30,37 @@ pub fn svg(recording: &Recording, keyframes: &[Keyframe], joints: &JointMap) -> 
          <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n"
     );
     scale.axes(&mut out);
-    let first = recording.frames().first();
-    let curves = first.map(|first| Curves::new(first.positions, keyframes));
-    let step = recording.len().div_ceil(MAX_POINTS).max(1);
-    let thinned = recording.thinned(step);
+    let begin = recording.frames().first().map_or(0, |frame| frame.time_ms);
+    let thinned = recording.thinned(recording.len().div_ceil(MAX_POINTS).max(1));
     for (slot, (joint, colour)) in joints.joints.iter().zip(COLOURS).enumerate() {
-        let line = |value: &dyn Fn(usize) -> f64| {
-            let points = thinned.frames().iter().enumerate().map(|(index, frame)| {
-                let time = f64::from(frame.time_ms - first.map_or(0, |first| first.time_ms));
-                format!("{:.1},{:.1}", scale.x(time), scale.y(value(index)))
-            });
-            points.collect::<Vec<_>>().join(" ")
-        };
-        let recorded = |index: usize| {
-            let frame = thinned.frames().get(index);
-            let value = frame.and_then(|frame| frame.positions.get(slot)).copied();
-            f64::from(value.unwrap_or_default())
-        };
-        let points = line(&recorded);
-        let _infallible = writeln!(
-            out,
-            "<polyline fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\" points=\"{points}\"/>"
-        );
-        let mut own = keyframes.iter().filter(|keyframe| usize::from(keyframe.joint) == slot);
-        if let (Some(curves), true) = (&curves, own.clone().next().is_some()) {
-            let start = first.map_or(0, |first| first.time_ms);
-            let reduced = |index: usize| {
-                let frame = thinned.frames().get(index);
-                let time = frame.map_or(0, |frame| frame.time_ms - start);
-                let pose = curves.pose(time.into(), Interpolation::Linear);
-                f64::from(pose.get(slot).copied().unwrap_or_default())
-            };
-            let points = line(&reduced);
-            let _infallible = writeln!(
-                out,
-                "<polyline fill=\"none\" stroke=\"{colour}\" stroke-dasharray=\"5 3\" \
-                 points=\"{points}\"/>"
-            );
+        let recorded = thinned.frames().iter().map(|frame| {
+            let value = frame.positions.get(slot).copied().unwrap_or_default();
+            (f64::from(frame.time_ms - begin), value)
+        });
+        let own = keyframes.iter().filter(|keyframe| usize::from(keyframe.joint) == slot);
+        let mut kept: Vec<_> = own.map(|key| (f64::from(key.time_ms), key.value)).collect();
+        kept.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let first = recorded.clone().next().map_or(0.0, |(_, value)| value);
+        let moves = recorded.clone().any(|(_, value)| (value - first).abs() > STILL);
+        if moves {
+            scale.line(&mut out, recorded, &format!("stroke=\"{colour}\" stroke-width=\"1.5\""));
         }
-        own.by_ref().for_each(|keyframe| {
-            let (x, y) = (scale.x(keyframe.time_ms.into()), scale.y(keyframe.value.into()));
+        if !kept.is_empty() {
+            let style = format!("stroke=\"{colour}\" stroke-dasharray=\"5 3\"");
+            scale.line(&mut out, kept.iter().copied(), &style);
+        }
+        for (time, value) in &kept {
+            let (x, y) = (scale.x(*time), scale.y((*value).into()));
             let _infallible =
                 writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
-        });
+        }
+        let (swatch, ink) =
+            if moves || !kept.is_empty() { (colour, "black") } else { ("#eee", "#999") };
         let (x, y) = (WIDTH - RIGHT + 15.0, TOP + 15.0 + 18.0 * slot as f64);
         let _infallible = writeln!(
             out,
-            "<rect x=\"{x}\" y=\"{}\" width=\"12\" height=\"4\" fill=\"{colour}\"/>\
-             <text x=\"{}\" y=\"{y}\">{}</text>",
+            "<rect x=\"{x}\" y=\"{}\" width=\"12\" height=\"4\" fill=\"{swatch}\"/>\
+             <text x=\"{}\" y=\"{y}\" fill=\"{ink}\">{}</text>",
             y - 6.0,
             x + 18.0,
             joint.name
@@ -117,27 +103,56 @@ impl Scale {
         TOP + (HEIGHT - TOP - BOTTOM) * (self.max - value) / (self.max - self.min)
     }
 
+    fn line(&self, out: &mut String, points: impl Iterator<Item = (f64, f32)>, style: &str) {
+        let points: Vec<_> = points
+            .map(|(time, value)| format!("{:.1},{:.1}", self.x(time), self.y(value.into())))
+            .collect();
+        let points = points.join(" ");
+        let _infallible = writeln!(out, "<polyline fill=\"none\" {style} points=\"{points}\"/>");
+    }
+
     fn axes(&self, out: &mut String) {
-        for tick in 0..=4 {
-            let part = f64::from(tick) / 4.0;
-            let value = self.min + (self.max - self.min) * part;
-            let (y, right) = (self.y(value), WIDTH - RIGHT);
+        let right = WIDTH - RIGHT;
+        for value in ticks(self.min, self.max) {
+            let y = self.y(value);
             let _infallible = writeln!(
                 out,
                 "<line x1=\"{LEFT}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"#ddd\"/>\
-                 <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{value:.2}</text>",
+                 <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
                 LEFT - 6.0,
-                y + 4.0
+                y + 4.0,
+                tidy(value)
             );
-            let (x, seconds) = (self.x(self.duration * part), self.duration * part / 1000.0);
+        }
+        for seconds in ticks(0.0, self.duration / 1000.0) {
+            let x = self.x(seconds * 1000.0);
             let _infallible = writeln!(
                 out,
-                "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{seconds:.1} s</text>",
-                HEIGHT - BOTTOM + 18.0
+                "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{} s</text>",
+                HEIGHT - BOTTOM + 18.0,
+                tidy(seconds)
             );
         }
         let _infallible = writeln!(out, "<text x=\"6\" y=\"{}\">rad</text>", HEIGHT - 6.0);
     }
+}
+
+/// Four to ten round numbers between two.
+fn ticks(from: f64, to: f64) -> impl Iterator<Item = f64> {
+    let rough = (to - from) / 8.0;
+    let ten = 10_f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|times| times * ten);
+    let step = step.into_iter().find(|step| *step >= rough).unwrap_or(rough);
+    let first = (from / step).ceil() as i64;
+    let last = (to / step).floor() as i64;
+    (first..=last).map(move |count| count as f64 * step)
+}
+
+/// A tick without the zeros that say nothing.
+fn tidy(value: f64) -> String {
+    let text = format!("{value:.3}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".into() } else { text.into() }
 }
 
 /// A line of text per joint: name, least and greatest position, and its way in `width` columns of

@@ -3,6 +3,7 @@ use std::fmt::Write;
 use sinew_robot::{
     Code,
     component::{COMPONENTS, Verb},
+    teach::OPS,
 };
 
 /// Every code, in the order of the page.
@@ -63,6 +64,20 @@ fn components() -> String {
     table
 }
 
+fn ops() -> String {
+    let mut table = String::from(
+        "| `op` | what it does | members | answer's `data` |\n| --- | --- | --- | --- |\n",
+    );
+    for op in OPS {
+        let mut members: Vec<_> = op.needs.iter().map(|name| format!("`{name}`")).collect();
+        members.extend(op.target.then(|| "`id` or `name`".into()));
+        members.extend(op.takes.iter().map(|name| format!("`{name}`?")));
+        let members = members.join(", ");
+        writeln!(table, "| `{}` | {} | {members} | {} |", op.op, op.what, op.answers).unwrap();
+    }
+    table
+}
+
 fn codes() -> String {
     let mut table = String::from("| code | meaning |\n| --- | --- |\n");
     for (code, meaning) in CODES {
@@ -77,7 +92,7 @@ fn the_tables_of_the_api_page_are_those_of_the_code() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/api.md");
     let page = std::fs::read_to_string(path).unwrap();
     let mut wanted = page.clone();
-    for (name, table) in [("components", components()), ("codes", codes())] {
+    for (name, table) in [("components", components()), ("ops", ops()), ("codes", codes())] {
         let (open, close) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
         let start = wanted.find(&open).unwrap() + open.len();
         let end = wanted.find(&close).unwrap();
