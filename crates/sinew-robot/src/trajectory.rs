@@ -19,7 +19,7 @@ pub use csv::{from_csv, to_csv};
 pub use curve::{Curves, Interpolation};
 pub use document::Document;
 pub use error::Error;
-pub use joints::{G1_ARMS, Joint, JointMap};
+pub use joints::{G1_ARMS, JointMap};
 pub use plan::{Manner, Piece, Plan};
 pub use plot::{svg, terminal};
 pub use recording::{Frame, Imported, MAX_DURATION_MS, MAX_FRAMES, Pose, Recording};

@@ -33,10 +33,12 @@ mod robot;
 
 use std::{net::SocketAddr, time::Duration};
 
+use sinew_wire::teach::JOINTS;
+
 pub use action::{Key, Motion, StoredAction};
 pub use clients::MAX_CLIENTS;
 pub use code::Code;
-pub use joints::{JOINTS, Joint, MAX_VELOCITY, Pose, slot_of};
+pub use joints::{MAX_VELOCITY, Pose, slot_of};
 pub use operator::{HAND_VELOCITY, Move, Script};
 pub use player::EASE_VELOCITY;
 pub use robot::Robot;
@@ -84,7 +86,7 @@ impl Default for Options {
             status_hz: 50,
             actions: Vec::new(),
             operator: Some(Script::Wave),
-            pose: [0.0; JOINTS.len()],
+            pose: [0.0; JOINTS],
             needs_opening: false,
         }
     }

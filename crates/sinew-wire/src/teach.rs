@@ -12,16 +12,22 @@
 //! No captured packet carries this format: what the documents analysed are
 //! [DTLS records](crate::dtls). It is here for peers that speak it.
 
+mod actions;
+mod command;
 mod datagram;
+mod joint;
 mod keyframe;
 mod message;
 mod name;
+mod payload;
 mod sequence;
 
+pub use actions::{Action, Actions};
+pub use command::Command;
 pub use datagram::{Datagram, Layout, MAGIC, PORT};
+pub use joint::{G1_ARM_JOINTS, Joint};
 pub use keyframe::{KEYFRAME_SLOTS, Keyframe, Keyframes};
-pub use message::{
-    Action, Actions, Command, Interpolation, JOINTS, Message, Play, Save, Sender, State, Status,
-};
+pub use message::{Message, Sender};
 pub use name::{NAME_FIELD, Name};
+pub use payload::{Interpolation, JOINTS, Play, Save, State, Status};
 pub use sequence::Sequence;

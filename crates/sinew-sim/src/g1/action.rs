@@ -1,9 +1,9 @@
 use serde::{Deserialize, Serialize};
-use sinew_wire::teach::{Keyframes, Name, Save};
+use sinew_wire::teach::{G1_ARM_JOINTS, Keyframes, Name, Save};
 
 use super::{
     Code, MAX_DURATION,
-    joints::{JOINTS, Pose, slot_of},
+    joints::{Pose, allows, slot_of},
 };
 
 /// What a robot keeps of an action. As JSON it can be read and written by hand.
@@ -61,8 +61,8 @@ impl StoredAction {
             Motion::Poses(poses) if poses.is_empty() => Err(Code::NothingRecorded),
             Motion::Keyframes(keys) => keys.iter().try_for_each(Key::check),
             Motion::Poses(poses) => {
-                let mut positions = poses.iter().flat_map(|pose| pose.iter().zip(&JOINTS));
-                let allowed = positions.all(|(position, joint)| joint.allows(*position));
+                let mut positions = poses.iter().flat_map(|pose| pose.iter().zip(&G1_ARM_JOINTS));
+                let allowed = positions.all(|(position, joint)| allows(joint, *position));
                 if allowed { Ok(()) } else { Err(Code::BadJoint) }
             }
         }
@@ -103,16 +103,16 @@ impl Key {
     }
 
     pub(super) fn check(&self) -> Result<(), Code> {
-        let joint = self.slot().and_then(|slot| JOINTS.get(slot)).ok_or(Code::BadJoint)?;
-        if joint.allows(self.value) { Ok(()) } else { Err(Code::BadJoint) }
+        let joint = self.slot().and_then(|slot| G1_ARM_JOINTS.get(slot)).ok_or(Code::BadJoint)?;
+        if allows(joint, self.value) { Ok(()) } else { Err(Code::BadJoint) }
     }
 }
 
 /// The used keyframes, by the body's joints.
 pub(super) fn keys(keyframes: &Keyframes) -> Vec<Key> {
     let keys = keyframes.iter().map(|keyframe| {
-        let known = slot_of(keyframe.joint).and_then(|slot| JOINTS.get(slot));
-        let joint = known.map_or(keyframe.joint, |joint| joint.number);
+        let known = slot_of(keyframe.joint).and_then(|slot| G1_ARM_JOINTS.get(slot));
+        let joint = known.map_or(keyframe.joint, |joint| joint.number.into());
         Key { joint, time_ms: keyframe.time_ms, value: keyframe.value }
     });
     keys.collect()

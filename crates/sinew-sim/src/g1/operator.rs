@@ -2,7 +2,9 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use super::joints::{Arms, JOINTS, Pose, STEP, STEP_S};
+use sinew_wire::teach::{G1_ARM_JOINTS, JOINTS};
+
+use super::joints::{Arms, Pose, STEP, STEP_S};
 
 /// How fast a hand moves a joint at most, in rad/s.
 pub const HAND_VELOCITY: f32 = 1.5;
@@ -49,7 +51,7 @@ pub(super) struct Operator {
     clock: Duration,
     /// How many moves of this round have begun.
     begun: usize,
-    targets: [Option<f32>; JOINTS.len()],
+    targets: [Option<f32>; JOINTS],
 }
 
 impl Operator {
@@ -77,7 +79,7 @@ impl Operator {
     }
 
     pub(super) fn grab(&mut self, slot: usize, target: f32) {
-        if let (Some(place), Some(joint)) = (self.targets.get_mut(slot), JOINTS.get(slot))
+        if let (Some(place), Some(joint)) = (self.targets.get_mut(slot), G1_ARM_JOINTS.get(slot))
             && target.is_finite()
         {
             *place = Some(joint.clamp(target));

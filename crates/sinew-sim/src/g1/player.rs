@@ -1,10 +1,10 @@
 use std::time::Duration;
 
-use sinew_wire::teach::Interpolation;
+use sinew_wire::teach::{Interpolation, JOINTS};
 
 use super::{
     Key, Motion,
-    joints::{Arms, JOINTS, Pose, STEP, STEP_S, clamped},
+    joints::{Arms, Pose, STEP, STEP_S, clamped},
 };
 
 /// Peak speed on the way from where the arms are to where an action begins, in rad/s. The vendor's
@@ -35,7 +35,7 @@ pub(super) struct Manner {
 /// take longer together and the way stays the same.
 #[derive(Debug, Clone)]
 pub(super) struct Player {
-    tracks: [Track; JOINTS.len()],
+    tracks: [Track; JOINTS],
     interpolation: Interpolation,
     looped: bool,
     /// Milliseconds of the action that are played, and in how many seconds.
@@ -126,8 +126,8 @@ fn part(manner: Manner) -> f64 {
 #[derive(Debug, Clone, Default)]
 struct Track(Vec<(f64, f32)>);
 
-fn tracks(motion: &Motion, action_ms: u32) -> [Track; JOINTS.len()] {
-    let mut tracks: [Track; JOINTS.len()] = Default::default();
+fn tracks(motion: &Motion, action_ms: u32) -> [Track; JOINTS] {
+    let mut tracks: [Track; JOINTS] = Default::default();
     match motion {
         Motion::Keyframes(keys) => {
             let mut keys: Vec<&Key> = keys.iter().collect();

@@ -1,8 +1,8 @@
 //! Whatever is asked, the arms stay inside their limits.
 
 use proptest::{collection::vec, prelude::*};
-use sinew_sim::g1::{JOINTS, MAX_VELOCITY, Motion, Options, Robot, StoredAction};
-use sinew_wire::teach::Interpolation;
+use sinew_sim::g1::{MAX_VELOCITY, Motion, Options, Robot, StoredAction};
+use sinew_wire::teach::{G1_ARM_JOINTS, Interpolation};
 
 use crate::support::*;
 
@@ -72,9 +72,9 @@ fn act(bench: &mut Bench, number: u32, deed: &Deed) {
 }
 
 fn assert_inside(robot: &Robot) {
-    for (slot, joint) in JOINTS.iter().enumerate() {
+    for (slot, joint) in G1_ARM_JOINTS.iter().enumerate() {
         let position = robot.joints()[slot];
-        assert!((joint.low..=joint.high).contains(&position), "{}: {position}", joint.name);
+        assert!((joint.min..=joint.max).contains(&position), "{}: {position}", joint.name);
     }
 }
 
@@ -84,7 +84,7 @@ fn watch(bench: &mut Bench, steps: u32) {
         let before = bench.robot.joints();
         bench.run(ms(5));
         assert_inside(&bench.robot);
-        for (slot, joint) in JOINTS.iter().enumerate() {
+        for (slot, joint) in G1_ARM_JOINTS.iter().enumerate() {
             let way = (bench.joint(slot) - before[slot]).abs();
             // What is left is rounding.
             assert!(way <= MAX_VELOCITY * 0.005 * 1.0001, "{} moved {way} in 5 ms", joint.name);

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use sinew_sim::{
-    g1::{Code, JOINTS, Mode, Options, Output, Robot},
+    g1::{Code, Mode, Options, Output, Robot},
     link::{DatagramFaults, Datagrams},
 };
-use sinew_wire::teach::{Datagram, Layout, Message, Sender, Sequence};
+use sinew_wire::teach::{Datagram, G1_ARM_JOINTS, Layout, Message, Sender, Sequence};
 
 use crate::support::*;
 
@@ -62,8 +62,8 @@ impl Pair {
         if self.modes.last() != Some(&self.robot.mode()) {
             self.modes.push(self.robot.mode());
         }
-        for (position, joint) in self.robot.joints().into_iter().zip(JOINTS) {
-            assert!((joint.low..=joint.high).contains(&position));
+        for (position, joint) in self.robot.joints().into_iter().zip(G1_ARM_JOINTS) {
+            assert!((joint.min..=joint.max).contains(&position));
         }
         std::iter::from_fn(|| self.back.receive(self.now)).collect()
     }

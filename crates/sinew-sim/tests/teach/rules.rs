@@ -9,8 +9,8 @@ use sinew_robot::{
     Code, Refusal,
     teach::{Answer, Event, Link, RequestId},
 };
-use sinew_sim::g1::{JOINTS, MAX_ACTIONS, MAX_VELOCITY, Mode, Robot, TEACHING_TIMEOUT};
-use sinew_wire::teach::{Command, Message};
+use sinew_sim::g1::{MAX_ACTIONS, MAX_VELOCITY, Mode, Robot, TEACHING_TIMEOUT};
+use sinew_wire::teach::{Command, G1_ARM_JOINTS, Message};
 
 use crate::harness::request;
 
@@ -205,8 +205,8 @@ impl Rules {
 
     /// Arms stay inside their limits, and are not soft for longer than somebody wants them to be.
     pub(crate) fn check_robot(&mut self, now: Instant, robot: &Robot) {
-        for (position, joint) in robot.joints().iter().zip(&JOINTS) {
-            assert!((joint.low..=joint.high).contains(position), "{}: {position}", joint.name);
+        for (position, joint) in robot.joints().iter().zip(&G1_ARM_JOINTS) {
+            assert!((joint.min..=joint.max).contains(position), "{}: {position}", joint.name);
         }
         let fastest = robot.velocities().into_iter().map(f32::abs).fold(0.0, f32::max);
         assert!(fastest <= MAX_VELOCITY * 1.001, "{fastest} rad/s");
