@@ -16,6 +16,7 @@ pub mod library;
 mod port;
 mod priority;
 mod pty;
+mod relay;
 pub mod sim;
 pub mod tap;
 pub mod vacuum;

@@ -4,13 +4,14 @@ use std::{
     io, mem,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc,
     },
     thread,
     time::{Duration, Instant},
 };
 
+use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use sinew_robot::{
     Code, Refusal,
     vacuum::{Command, Event, Output, Session, Settings, State},
@@ -20,6 +21,7 @@ use tokio::sync::{broadcast, oneshot};
 use crate::{
     Address, lock,
     port::Port,
+    relay::Relay,
     sim::Simulator,
     tap::{Tap, Way},
     wake::Waker,
@@ -27,6 +29,8 @@ use crate::{
 
 /// Events a slow listener may fall behind by: two seconds of status at 500 Hz.
 const EVENTS: usize = 1024;
+/// Commands that may wait for the thread.
+const REQUESTS: usize = 1024;
 /// How long to wait before opening a port again, at first and at most.
 const REOPEN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
@@ -34,7 +38,7 @@ const REOPEN: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 #[derive(Debug, Clone)]
 pub struct Vacuum {
     shared: Arc<Shared>,
-    requests: mpsc::Sender<Request>,
+    requests: Arc<Mutex<Requests>>,
     events: broadcast::Sender<Arc<Event>>,
     real_time: bool,
 }
@@ -44,21 +48,18 @@ struct Shared {
     waker: Waker,
     state: Mutex<Arc<State>>,
     settings: Settings,
-    stop: Mutex<Stop>,
+    /// How often somebody wanted everything to stop; looked at before anything else. What was
+    /// asked before a stop is not carried out after it.
+    stops: AtomicU64,
+    /// Who that was last.
+    stopped_by: Mutex<String>,
     ending: AtomicBool,
     /// Whether status packets are told as events.
     tells_status: AtomicBool,
     thread: Mutex<Option<thread::JoinHandle<()>>>,
 }
 
-/// Who wants everything to stop; looked at before anything else.
-#[derive(Debug, Default)]
-struct Stop {
-    by: Option<String>,
-    /// How many there were: what was asked before the last one is not carried out after it.
-    count: u64,
-}
-
+#[derive(Debug)]
 enum Request {
     Execute {
         command: Command,
@@ -72,6 +73,15 @@ enum Request {
     },
 }
 
+/// The way to the thread, while there is one.
+type Requests = Option<Producer<Request>>;
+
+/// What the thread says to others.
+enum Said {
+    Event(Event),
+    Answer(oneshot::Sender<Result<(), Refusal>>, Result<(), Refusal>),
+}
+
 impl Vacuum {
     /// Starts the thread, which opens the port and keeps it open.
     pub fn spawn(address: Address, settings: Settings, tap: Tap) -> io::Result<Self> {
@@ -81,21 +91,28 @@ impl Vacuum {
             waker: Waker::new()?,
             state: Mutex::new(Arc::new(session.state().clone())),
             settings,
-            stop: Mutex::default(),
+            stops: AtomicU64::new(0),
+            stopped_by: Mutex::default(),
             ending: AtomicBool::new(false),
             tells_status: AtomicBool::new(true),
             thread: Mutex::new(None),
         });
-        let (requests, inbox) = mpsc::channel();
+        let (requests, inbox) = RingBuffer::new(REQUESTS);
+        let requests = Arc::new(Mutex::new(Some(requests)));
         let (events, _) = broadcast::channel(EVENTS);
+        let told = events.clone();
+        let relay = Relay::spawn("vacuum-events", EVENTS, move |said| pass_on(&told, said))?;
         let pump = Pump {
             session,
             line: Line::new(address, now)?,
             readable: false,
             tap,
             inbox,
+            requests: Arc::clone(&requests),
             shared: Arc::clone(&shared),
+            relay,
             events: events.clone(),
+            stops: 0,
         };
         let (priority, raised) = mpsc::channel();
         let thread = thread::Builder::new().name("vacuum".into()).spawn(move || {
@@ -110,27 +127,35 @@ impl Vacuum {
     /// Has a command carried out; answered once its frames are on their way.
     pub async fn execute(&self, command: Command, by: &str) -> Result<(), Refusal> {
         let (answer, answered) = oneshot::channel();
-        let stops = lock(&self.shared.stop).count;
-        let request = Request::Execute { command, by: by.into(), stops, answer };
-        let gone = || Refusal::new(Code::LinkLost, "the robot's thread has ended");
-        self.requests.send(request).map_err(|_| gone())?;
-        self.shared.waker.wake();
+        let stops = self.shared.stops.load(Ordering::Acquire);
+        self.request(Request::Execute { command, by: by.into(), stops, answer })?;
         answered.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    fn request(&self, request: Request) -> Result<(), Refusal> {
+        let pushed = match &mut *lock(&self.requests) {
+            Some(requests) => requests.push(request),
+            None => return Err(gone()),
+        };
+        self.shared.waker.wake();
+        pushed.map_err(|PushError::Full(_)| {
+            Refusal::new(Code::Busy, format!("{REQUESTS} commands wait already"))
+        })
     }
 
     /// Stops everything, before anything that is waiting.
     pub fn stop(&self, by: &str) {
-        let mut stop = lock(&self.shared.stop);
-        stop.by = Some(by.into());
-        stop.count += 1;
-        drop(stop);
+        *lock(&self.shared.stopped_by) = by.into();
+        self.shared.stops.fetch_add(1, Ordering::AcqRel);
         self.shared.waker.wake();
     }
 
     /// Tells that whoever held the controls has gone.
     pub fn release(&self, by: &str) {
-        let _ = self.requests.send(Request::Release { by: by.into() });
-        self.shared.waker.wake();
+        // A stop is more than what is wanted, and needs no room.
+        if self.request(Request::Release { by: by.into() }).is_err() {
+            self.stop(by);
+        }
     }
 
     /// What the robot is doing.
@@ -182,10 +207,29 @@ struct Pump {
     /// The port has something that was not read yet.
     readable: bool,
     tap: Tap,
-    inbox: mpsc::Receiver<Request>,
+    inbox: Consumer<Request>,
+    requests: Arc<Mutex<Requests>>,
     shared: Arc<Shared>,
+    relay: Relay<Said>,
     events: broadcast::Sender<Arc<Event>>,
+    /// The stops that were carried out.
+    stops: u64,
 }
+
+fn gone() -> Refusal {
+    Refusal::new(Code::LinkLost, "the robot's thread has ended")
+}
+
+/// Tells whoever listens; that nobody does is no error.
+fn pass_on(events: &broadcast::Sender<Arc<Event>>, said: Said) {
+    match said {
+        Said::Event(event) => drop(events.send(Arc::new(event))),
+        Said::Answer(answer, result) => drop(answer.send(result)),
+    }
+}
+
+// The thread of a pump may have real-time priority, and so takes no lock that it might have to wait
+// for: whoever held it would not get a core to let go of it.
 
 impl Pump {
     fn run(mut self) {
@@ -198,6 +242,8 @@ impl Pump {
             }
             if self.shared.ending.load(Ordering::Acquire) {
                 self.stop(now, "the daemon's end");
+                // Who asks from now on is told; who asked before learns it when the rest is dropped.
+                *lock(&self.requests) = None;
                 return;
             }
             self.requests(now);
@@ -207,30 +253,31 @@ impl Pump {
                 self.session.handle_timeout(now);
             }
             self.drain(now);
-            *lock(&self.shared.state) = Arc::new(self.session.state().clone());
+            self.publish();
             self.wait();
         }
     }
 
     fn requests(&mut self, now: Instant) {
         loop {
-            let request = self.inbox.try_recv();
-            let (stopped_by, count) = {
-                let mut stop = lock(&self.shared.stop);
-                (stop.by.take(), stop.count)
-            };
-            if let Some(by) = stopped_by {
-                self.stop(now, &by);
+            let request = self.inbox.pop();
+            let count = self.shared.stops.load(Ordering::Acquire);
+            if count != self.stops {
+                self.stops = count;
+                let by = self.shared.stopped_by.try_lock().map(|by| by.clone()).ok();
+                self.stop(now, by.as_deref().unwrap_or("a client"));
             }
             match request {
                 Ok(Request::Execute { stops, answer, .. }) if stops < count => {
                     let message = "a stop came first, so it was not sent";
-                    let _ = answer.send(Err(Refusal::new(Code::NotReady, message)));
+                    self.say(Said::Answer(answer, Err(Refusal::new(Code::NotReady, message))));
                 }
                 Ok(Request::Execute { command, by, answer, .. }) => {
                     let result = self.session.execute(now, command, &by);
                     self.drain(now);
-                    let _ = answer.send(result);
+                    // Whoever is answered should see what the command brought about.
+                    self.publish();
+                    self.say(Said::Answer(answer, result));
                 }
                 Ok(Request::Release { by }) => {
                     self.session.release(now, &by);
@@ -238,6 +285,19 @@ impl Pump {
                 }
                 Err(_) => return,
             }
+        }
+    }
+
+    /// Shows the state, unless somebody looks at it just now: then the next time.
+    fn publish(&self) {
+        if let Ok(mut state) = self.shared.state.try_lock() {
+            *state = Arc::new(self.session.state().clone());
+        }
+    }
+
+    fn say(&mut self, said: Said) {
+        if let Err(said) = self.relay.say(said) {
+            pass_on(&self.events, said);
         }
     }
 
@@ -281,10 +341,7 @@ impl Pump {
                 Output::Transmit(frame) => self.send(now, frame.as_bytes()),
                 Output::Event(Event::Status { .. })
                     if !self.shared.tells_status.load(Ordering::Acquire) => {}
-                Output::Event(event) => {
-                    // Nobody listening is no error.
-                    let _ = self.events.send(Arc::new(event));
-                }
+                Output::Event(event) => self.say(Said::Event(event)),
             }
         }
         self.send(now, &[]);
@@ -309,7 +366,7 @@ impl Pump {
         self.session.disconnected(now);
         while let Some(output) = self.session.poll_output() {
             if let Output::Event(event) = output {
-                let _ = self.events.send(Arc::new(event));
+                self.say(Said::Event(event));
             }
         }
     }
