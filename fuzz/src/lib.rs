@@ -1,4 +1,4 @@
-//! What must hold for every input of `sinew-wire`, and a driver that looks for one that breaks it.
+//! What must hold for every input of `sinew-wire`, and for every motion from a file, and a driver that looks for one that breaks it.
 //!
 //! Each target has seeds from `vectors/` and an `exercise` that panics when an
 //! invariant fails. The same targets run under the mutation [`driver`] and
@@ -7,6 +7,7 @@
 pub mod driver;
 pub mod explain;
 pub mod gd32;
+pub mod motion;
 mod mutation;
 pub mod slam;
 pub mod teach;
@@ -15,7 +16,7 @@ pub mod voxel;
 
 pub use mutation::mutate;
 
-/// A codec under test.
+/// What is under test.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
     /// What it is called on the command line.
@@ -32,6 +33,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "teach", seeds: teach::seeds, exercise: teach::exercise },
     Target { name: "slam", seeds: slam::seeds, exercise: slam::exercise },
     Target { name: "voxel", seeds: voxel::seeds, exercise: voxel::exercise },
+    Target { name: "motion", seeds: motion::seeds, exercise: motion::exercise },
     Target { name: "explain", seeds: explain::seeds, exercise: explain::exercise },
 ];
 

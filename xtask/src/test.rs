@@ -82,6 +82,7 @@ fn steps() -> Result<Vec<Step>, Failure> {
                 clippy(&["--workspace", "--all-targets"]),
                 clippy(&bare),
                 clippy(&[&bare[..], &["--features", "alloc"]].concat()),
+                clippy(&["-p", "sinew", "--no-default-features", "--features", "vacuum"]),
             ],
         },
         Step { name: "tests", commands: tests() },

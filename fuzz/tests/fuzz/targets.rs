@@ -45,6 +45,11 @@ fn voxel_holds_for_seeds_and_2000_mutations() {
 }
 
 #[test]
+fn motion_holds_for_seeds_and_2000_mutations() {
+    holds("motion");
+}
+
+#[test]
 fn explain_holds_for_seeds_and_2000_mutations() {
     holds("explain");
 }
