@@ -12,8 +12,7 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use sinew_robot::trajectory::{
-    Document, G1_ARMS, Imported, Interpolation, Recording, from_csv, from_seq, svg, terminal,
-    to_csv,
+    Document, G1_ARMS, Imported, Interpolation, from_csv, from_seq, svg, terminal, to_csv,
 };
 
 use super::screen::{columns, printable};
@@ -103,29 +102,29 @@ fn text(document: &Document, format: Format) -> String {
 
 /// A motion, as many messages as it takes.
 fn fetch(client: &mut Client, name: &str) -> anyhow::Result<Document> {
-    let mut whole: Option<Document> = None;
-    let mut from = json!(0);
-    loop {
-        let command = json!({ "type": "Teach", "op": "show", "name": name, "from": from });
-        let mut data = client.request(command)?;
-        from = data["next"].take();
-        let (part, _) =
-            Document::from_value(data, &G1_ARMS).context("the daemon sent no motion")?;
-        match &mut whole {
-            None => whole = Some(part),
-            Some(whole) => append(&mut whole.recording, &part.recording)?,
+    let (mut whole, mut next) = fetch_part(client, name, 0)?;
+    while let Some(from) = next {
+        let (part, then) = fetch_part(client, name, from)?;
+        for frame in part.recording.frames() {
+            let pushed = whole.recording.push(frame.time_ms, frame.positions);
+            pushed.context("the motion changed meanwhile")?;
         }
-        if let (Value::Null, Some(whole)) = (&from, whole.take_if(|_| from.is_null())) {
-            return Ok(whole);
-        }
+        next = then.filter(|_| !part.recording.is_empty());
     }
+    Ok(whole)
 }
 
-fn append(recording: &mut Recording, part: &Recording) -> anyhow::Result<()> {
-    for frame in part.frames() {
-        recording.push(frame.time_ms, frame.positions).context("the motion changed meanwhile")?;
-    }
-    Ok(())
+/// A motion with some of its frames, and where the rest begins.
+fn fetch_part(
+    client: &mut Client,
+    name: &str,
+    from: u64,
+) -> anyhow::Result<(Document, Option<u64>)> {
+    let command = json!({ "type": "Teach", "op": "show", "name": name, "from": from });
+    let data = client.request(command)?;
+    let next = data["next"].as_u64();
+    let (part, _) = Document::from_value(data, &G1_ARMS).context("the daemon sent no motion")?;
+    Ok((part, next))
 }
 
 /// Reads a motion from a file, with the joints it has that no slot takes.
