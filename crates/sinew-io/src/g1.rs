@@ -22,14 +22,16 @@ use sinew_robot::{
 use sinew_wire::teach::KEYFRAME_SLOTS;
 use tokio::sync::{broadcast, oneshot};
 
-use crate::{lock, wake::Waker};
+use crate::{
+    lock,
+    tap::{Socket, Tap, Way},
+    wake::Waker,
+};
 
 /// Events a slow listener may fall behind by: ten seconds of status at 50 Hz.
 const EVENTS: usize = 512;
 /// How long a robot gets to confirm the end of teaching when the daemon ends.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// A UDP datagram cannot be longer.
-const MAX_DATAGRAM: usize = 65_535;
 
 type Outcome = Result<Answer, Refusal>;
 
@@ -80,6 +82,11 @@ type Work = (RequestId, Result<Reduced, trajectory::Error>);
 impl G1 {
     /// Starts the thread, which keeps up the session with the robot at `address`.
     pub fn spawn(address: SocketAddr, settings: Settings) -> io::Result<Self> {
+        Self::spawn_with(address, settings, Tap::default())
+    }
+
+    /// Does the same with something between socket and session.
+    pub fn spawn_with(address: SocketAddr, settings: Settings, tap: Tap) -> io::Result<Self> {
         let local: SocketAddr = match address {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
@@ -87,7 +94,6 @@ impl G1 {
         // A socket of its own: the robot keeps its sequence state by source port.
         let socket = UdpSocket::bind(local)?;
         socket.connect(address)?;
-        socket.set_nonblocking(true)?;
         let unix_time = SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs());
         let settings = Settings { unix_time: unix_time.ok(), ..settings };
         let session = Session::new(settings, Instant::now());
@@ -104,7 +110,8 @@ impl G1 {
         let (events, _) = broadcast::channel(EVENTS);
         let pump = Pump {
             session,
-            socket,
+            robot: address,
+            socket: Socket::new(socket, Way::In, tap)?,
             inbox,
             shared: Arc::clone(&shared),
             events: events.clone(),
@@ -187,7 +194,8 @@ impl G1 {
 
 struct Pump {
     session: Session,
-    socket: UdpSocket,
+    robot: SocketAddr,
+    socket: Socket,
     inbox: mpsc::Receiver<Request>,
     shared: Arc<Shared>,
     events: broadcast::Sender<Arc<Event>>,
@@ -199,7 +207,6 @@ struct Pump {
 
 impl Pump {
     fn run(mut self) {
-        let mut buffer = vec![0; MAX_DATAGRAM];
         let mut end_at = None;
         loop {
             let now = Instant::now();
@@ -209,7 +216,7 @@ impl Pump {
                 self.drain();
             }
             self.requests(now);
-            self.read(&mut buffer);
+            self.read();
             let now = Instant::now();
             if self.session.poll_timeout().is_some_and(|due| due <= now) {
                 self.session.handle_timeout(now);
@@ -217,9 +224,10 @@ impl Pump {
             self.drain();
             self.publish();
             if self.closed || end_at.is_some_and(|end| now >= end) {
-                return;
+                return self.socket.send_rest();
             }
-            let until = self.session.poll_timeout().into_iter().chain(end_at).min();
+            let due = [self.session.poll_timeout(), self.socket.poll_timeout(), end_at];
+            let until = due.into_iter().flatten().min();
             if self.shared.waker.wait(Some(self.socket.as_fd()), until).is_err() {
                 // Without poll there is no waiting; do not spin.
                 thread::sleep(Duration::from_millis(1));
@@ -268,19 +276,10 @@ impl Pump {
         ticket
     }
 
-    fn read(&mut self, buffer: &mut [u8]) {
-        // Bounded, so that a flood does not keep the session from its own times.
-        for _ in 0..256 {
-            match self.socket.recv(buffer) {
-                Ok(count) => {
-                    let datagram = buffer.get(..count).unwrap_or_default();
-                    self.session.handle_input(Instant::now(), datagram);
-                    self.drain();
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // A robot that is not there answers with ICMP; the session notices by itself.
-                Err(_) => {}
-            }
+    fn read(&mut self) {
+        while let Some((_, datagram)) = self.socket.receive() {
+            self.session.handle_input(Instant::now(), &datagram);
+            self.drain();
         }
     }
 
@@ -291,8 +290,7 @@ impl Pump {
     fn drain(&mut self) {
         while let Some(output) = self.session.poll_output() {
             match output {
-                // A datagram that cannot be sent is a lost one; lost ones are retried.
-                Output::Transmit(datagram) => drop(self.socket.send(&datagram)),
+                Output::Transmit(datagram) => self.socket.send(self.robot, &datagram),
                 Output::Reduce { id, recording } => self.reduce(id, recording),
                 Output::Event(event) => {
                     if let Event::Done { id, outcome } = &event
@@ -307,6 +305,7 @@ impl Pump {
                 }
             }
         }
+        self.socket.send_due();
     }
 
     /// Reduces a recording beside this thread, so that a stop never waits for it.

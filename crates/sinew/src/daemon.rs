@@ -54,7 +54,8 @@ impl Daemon {
                 }
                 #[cfg(feature = "g1")]
                 Kind::G1 => {
-                    g1s.start(&robot.name, robot.address()?, &mut server).with_context(failed)?;
+                    g1s.start(&robot.name, robot.address()?, tap()?, &mut server)
+                        .with_context(failed)?;
                 }
                 #[cfg(not(feature = "g1"))]
                 Kind::G1 => anyhow::bail!("{}: this build has no G1", robot.name),

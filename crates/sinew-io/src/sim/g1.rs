@@ -16,6 +16,7 @@ use sinew_sim::g1::{Options, Output, Robot, StoredAction, discovery};
 use crate::{
     discovery::{ANSWER_PORT, QUERY_PORT, answer_socket, interfaces},
     file,
+    tap::{Socket, Tap, Way},
     wake::Waker,
 };
 
@@ -65,8 +66,25 @@ pub struct G1Simulator {
 impl G1Simulator {
     /// Starts it.
     pub fn spawn(options: G1Options) -> io::Result<Self> {
-        let socket = UdpSocket::bind(options.listen)?;
-        socket.set_nonblocking(true)?;
+        Self::spawn_with(options, Tap::default(), None)
+    }
+
+    /// Starts it with something between its clients and it, and with its power cut for a moment
+    /// every so often.
+    pub fn spawn_with(
+        options: G1Options,
+        tap: Tap,
+        restart_every: Option<Duration>,
+    ) -> io::Result<Self> {
+        Self::spawn_on(UdpSocket::bind(options.listen)?, options, tap, restart_every)
+    }
+
+    fn spawn_on(
+        socket: UdpSocket,
+        options: G1Options,
+        tap: Tap,
+        restart_every: Option<Duration>,
+    ) -> io::Result<Self> {
         let address = socket.local_addr()?;
         let mut robot = options.robot;
         if let Some(store) = &options.store {
@@ -74,9 +92,13 @@ impl G1Simulator {
         }
         let waker = Arc::new(Waker::new()?);
         let ending = Arc::new(AtomicBool::new(false));
+        let now = Instant::now();
         let pump = Pump {
-            socket,
-            robot: Robot::new(robot, Instant::now()),
+            address,
+            socket: Socket::new(socket, Way::Out, tap)?,
+            robot: Robot::new(robot, now),
+            restart_every,
+            restart_at: later(now, restart_every),
             store: options.store,
             waker: Arc::clone(&waker),
             ending: Arc::clone(&ending),
@@ -108,8 +130,11 @@ impl Drop for G1Simulator {
 }
 
 struct Pump {
-    socket: UdpSocket,
+    address: SocketAddr,
+    socket: Socket,
     robot: Robot,
+    restart_every: Option<Duration>,
+    restart_at: Option<Instant>,
     store: Option<PathBuf>,
     waker: Arc<Waker>,
     ending: Arc<AtomicBool>,
@@ -117,31 +142,45 @@ struct Pump {
 
 impl Pump {
     fn run(mut self) {
-        let mut buffer = vec![0; 65_535];
         while !self.ending.load(Ordering::Acquire) {
             let now = Instant::now();
-            // Bounded, so that a flood does not keep the robot from its own times.
-            for _ in 0..256 {
-                let Ok((count, from)) = self.socket.recv_from(&mut buffer) else { break };
-                let bytes = buffer.get(..count).unwrap_or_default();
-                self.robot.handle_datagram(now, from, bytes);
+            if self.restart_at.is_some_and(|due| due <= now) {
+                self.restart_at = later(now, self.restart_every);
+                self.robot.restart(now);
             }
+            self.read(now);
             if self.robot.poll_timeout() <= now {
                 self.robot.handle_timeout(now);
             }
-            while let Some(output) = self.robot.poll_output() {
-                match output {
-                    // What cannot be sent is lost, as on any network.
-                    Output::Send { to, bytes } => drop(self.socket.send_to(&bytes, to)),
-                    Output::StoreChanged => self.keep(),
-                    _ => {}
-                }
-            }
-            let until = Some(self.robot.poll_timeout());
+            self.drain();
+            let robot = Some(self.robot.poll_timeout());
+            let due = [robot, self.socket.poll_timeout(), self.restart_at];
+            let until = due.into_iter().flatten().min();
             if self.waker.wait(Some(self.socket.as_fd()), until).is_err() {
                 thread::sleep(Duration::from_millis(1));
             }
         }
+    }
+
+    fn read(&mut self, now: Instant) {
+        while let Some((from, datagram)) = self.socket.receive() {
+            // Most answers look like requests, so a robot that heard itself would talk to itself.
+            if !is_own(self.address, from) {
+                self.robot.handle_datagram(now, from, &datagram);
+                self.drain();
+            }
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.robot.poll_output() {
+            match output {
+                Output::Send { to, bytes } => self.socket.send(to, &bytes),
+                Output::StoreChanged => self.keep(),
+                _ => {}
+            }
+        }
+        self.socket.send_due();
     }
 
     fn keep(&self) {
@@ -151,6 +190,17 @@ impl Pump {
             eprintln!("actions are not kept in {}: {error}", store.display());
         }
     }
+}
+
+fn later(now: Instant, by: Option<Duration>) -> Option<Instant> {
+    by.and_then(|by| now.checked_add(by))
+}
+
+/// Whether somebody is ourselves. Who listens everywhere has all addresses of this machine, and
+/// nobody can be bound to those of others.
+fn is_own(own: SocketAddr, from: SocketAddr) -> bool {
+    let everywhere = || own.ip().is_unspecified() && UdpSocket::bind((from.ip(), 0)).is_ok();
+    from.port() == own.port() && (from.ip() == own.ip() || everywhere())
 }
 
 const FILE: &str = "actions.json";
@@ -196,6 +246,54 @@ impl Responder {
                 }
             }
             thread::sleep(LOOK);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::net::Ipv4Addr;
+
+    use sinew_wire::teach::{Layout, Message, Sequence};
+
+    use super::*;
+
+    #[test]
+    fn a_robot_does_not_talk_to_itself() {
+        let listen = (Ipv4Addr::LOCALHOST, 0).into();
+        let robot = Options::default();
+        let options = G1Options { robot, listen, store: None, discovery: None };
+        let record = std::env::temp_dir().join(format!("sinew-io-{}-own", std::process::id()));
+        let tap = Tap::default().with_record(&record).unwrap();
+        let socket = UdpSocket::bind(listen).unwrap();
+        let itself = socket.try_clone().unwrap();
+        let simulator = G1Simulator::spawn_on(socket, options, tap, None).unwrap();
+        let request = Message::ControlMode { rest: &[] };
+        let request = request.to_vec(Layout::Documented, Sequence(7)).unwrap();
+        itself.send_to(&request, simulator.address()).unwrap();
+        let other = UdpSocket::bind(listen).unwrap();
+        other.send_to(&request, simulator.address()).unwrap();
+        other.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        other.recv(&mut [0; 2048]).unwrap();
+        drop(simulator);
+        let text = fs::read_to_string(&record).unwrap();
+        fs::remove_file(&record).unwrap();
+        assert_eq!((text.matches(",TX,").count(), text.matches(",RX,").count()), (2, 1), "{text}");
+    }
+
+    #[test]
+    fn who_listens_everywhere_has_every_address_of_this_machine() {
+        let own = "0.0.0.0:49504".parse().unwrap();
+        for (from, wanted) in [
+            ("0.0.0.0:49504", true),
+            ("127.0.0.1:49504", true),
+            ("127.0.0.1:49505", false),
+            // Kept for documents, so nobody's.
+            ("192.0.2.1:49504", false),
+        ] {
+            assert_eq!(is_own(own, from.parse().unwrap()), wanted, "{from}");
         }
     }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod address;
+mod faults;
 mod g1;
 mod library;
 mod vacuum;

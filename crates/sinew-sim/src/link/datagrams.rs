@@ -1,13 +1,12 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    str::FromStr,
     time::{Duration, Instant},
 };
 
 use fastrand::Rng;
 
-use super::{FaultError, Faults, MAX_IN_FLIGHT};
+use super::{Faults, MAX_IN_FLIGHT};
 
 /// Datagrams that may be under way; beyond that, or beyond [`MAX_IN_FLIGHT`] bytes, new ones are
 /// lost.
@@ -30,12 +29,15 @@ pub struct DatagramFaults {
 
 /// One direction of a datagram link: what goes in comes out whole, later, twice, out of turn or
 /// not at all.
+///
+/// Each may have something with it that comes out as it went in, such as whom it is for: one
+/// network is shared by all who use it.
 #[derive(Debug, Clone)]
-pub struct Datagrams {
+pub struct Datagrams<With = ()> {
     faults: DatagramFaults,
     rng: Rng,
     /// Datagrams under way, by the time they are due, then by the order they were sent in.
-    under_way: BTreeMap<(Instant, u64), Vec<u8>>,
+    under_way: BTreeMap<(Instant, u64), (With, Vec<u8>)>,
     bytes: usize,
     number: u64,
     /// When the latest datagram that kept its turn is due.
@@ -67,6 +69,18 @@ pub struct DatagramCounts {
 }
 
 impl Datagrams {
+    /// Puts a datagram in.
+    pub fn send(&mut self, now: Instant, bytes: &[u8]) {
+        self.send_with(now, (), bytes);
+    }
+
+    /// Takes out the next datagram that is due.
+    pub fn receive(&mut self, now: Instant) -> Option<Vec<u8>> {
+        self.receive_with(now).map(|((), bytes)| bytes)
+    }
+}
+
+impl<With: Copy> Datagrams<With> {
     /// A link with these faults. The seed is combined with [`Faults::seed`], so that the two
     /// directions can have the same faults and different luck.
     pub fn new(faults: DatagramFaults, seed: u64) -> Self {
@@ -83,8 +97,8 @@ impl Datagrams {
         }
     }
 
-    /// Puts a datagram in.
-    pub fn send(&mut self, now: Instant, bytes: &[u8]) {
+    /// Puts a datagram in, and what it has with it.
+    pub fn send_with(&mut self, now: Instant, with: With, bytes: &[u8]) {
         self.counts.sent += 1;
         if self.cut {
             self.counts.lost += 1;
@@ -98,21 +112,21 @@ impl Datagrams {
         if self.happens(self.faults.link.duplicate) {
             self.counts.duplicated += 1;
             let due = self.due(now);
-            self.push(due, bytes.clone());
+            self.push(due, with, bytes.clone());
         }
         let due = self.due(now);
-        self.push(due, bytes);
+        self.push(due, with, bytes);
     }
 
-    /// Takes out the next datagram that is due.
-    pub fn receive(&mut self, now: Instant) -> Option<Vec<u8>> {
+    /// Takes out the next datagram that is due, and what it had with it.
+    pub fn receive_with(&mut self, now: Instant) -> Option<(With, Vec<u8>)> {
         if self.poll_timeout()? > now {
             return None;
         }
-        let (_, bytes) = self.under_way.pop_first()?;
+        let (_, (with, bytes)) = self.under_way.pop_first()?;
         self.bytes -= bytes.len();
         self.counts.delivered += 1;
-        Some(bytes)
+        Some((with, bytes))
     }
 
     /// When something comes out next, if anything is under way.
@@ -195,44 +209,15 @@ impl Datagrams {
         Duration::from_nanos(if most == 0 { 0 } else { self.rng.u64(0..=most) })
     }
 
-    fn push(&mut self, due: Instant, bytes: Vec<u8>) {
+    fn push(&mut self, due: Instant, with: With, bytes: Vec<u8>) {
         let full = self.under_way.len() >= MAX_DATAGRAMS;
         if full || self.bytes + bytes.len() > MAX_IN_FLIGHT {
             self.counts.lost += 1;
             return;
         }
         self.bytes += bytes.len();
-        self.under_way.insert((due, self.number), bytes);
+        self.under_way.insert((due, self.number), (with, bytes));
         self.number += 1;
-    }
-}
-
-impl FromStr for DatagramFaults {
-    type Err = FaultError;
-
-    fn from_str(text: &str) -> Result<Self, FaultError> {
-        const KEY: &str = "reorder";
-        let mut reorder = None;
-        let mut others = Vec::new();
-        for part in text.split(',') {
-            let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            if name.trim() != KEY {
-                others.push(part);
-                continue;
-            }
-            if reorder.is_some() {
-                return Err(FaultError::Repeated { key: KEY });
-            }
-            let value = value.trim();
-            let probability = value.parse().ok().filter(|value| (0.0..=1.0).contains(value));
-            reorder = Some(probability.ok_or(FaultError::Value {
-                key: KEY,
-                wanted: "a probability from 0 to 1",
-                got: value.into(),
-            })?);
-        }
-        let link = others.join(",").parse()?;
-        Ok(DatagramFaults { link, reorder: reorder.unwrap_or(0.0) })
     }
 }
 

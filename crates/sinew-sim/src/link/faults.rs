@@ -1,5 +1,7 @@
 use std::{fmt, str::FromStr, time::Duration};
 
+use super::DatagramFaults;
+
 /// What goes wrong on a link, and how often.
 ///
 /// Written `drop=0.01,corrupt=0.001,duplicate=0.01,delay=5ms,jitter=2ms,seed=7`;
@@ -30,6 +32,8 @@ pub enum FaultError {
         key: String,
         /// The fault whose name is most like it.
         nearest: &'static str,
+        /// All that there are.
+        known: &'static [&'static str],
     },
     /// A value that the fault cannot have, or none.
     Value {
@@ -47,40 +51,57 @@ pub enum FaultError {
     },
 }
 
-const KEYS: [&str; 6] = ["drop", "corrupt", "duplicate", "delay", "jitter", "seed"];
 const LONGEST: Duration = Duration::from_secs(3600);
 
 impl FromStr for Faults {
     type Err = FaultError;
 
     fn from_str(text: &str) -> Result<Self, FaultError> {
-        let mut faults = Faults::default();
-        let mut seen = Vec::new();
-        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            let (name, value) = (name.trim(), value.trim());
-            let Some(key) = KEYS.into_iter().find(|key| *key == name) else {
-                let nearest = nearest(name);
-                return Err(FaultError::UnknownKey { key: name.into(), nearest });
-            };
-            if seen.contains(&key) {
-                return Err(FaultError::Repeated { key });
-            }
-            seen.push(key);
-            let bad = |wanted| FaultError::Value { key, wanted, got: value.into() };
-            let probability = || probability(value).ok_or(bad("a probability from 0 to 1"));
-            let time = || time(value).ok_or(bad("a time up to an hour with its unit, such as 5ms"));
-            match key {
-                "drop" => faults.drop = probability()?,
-                "corrupt" => faults.corrupt = probability()?,
-                "duplicate" => faults.duplicate = probability()?,
-                "delay" => faults.delay = time()?,
-                "jitter" => faults.jitter = time()?,
-                _ => faults.seed = value.parse().map_err(|_| bad("a whole number from 0"))?,
-            }
-        }
-        Ok(faults)
+        const KNOWN: &[&str] = &["drop", "corrupt", "duplicate", "delay", "jitter", "seed"];
+        read(text, KNOWN).map(|faults| faults.link)
     }
+}
+
+impl FromStr for DatagramFaults {
+    type Err = FaultError;
+
+    fn from_str(text: &str) -> Result<Self, FaultError> {
+        const KNOWN: &[&str] =
+            &["drop", "corrupt", "duplicate", "reorder", "delay", "jitter", "seed"];
+        read(text, KNOWN)
+    }
+}
+
+/// Reads a list of faults of which a link knows these.
+fn read(text: &str, known: &'static [&'static str]) -> Result<DatagramFaults, FaultError> {
+    let mut faults = DatagramFaults::default();
+    let mut seen = Vec::new();
+    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        let (name, value) = (name.trim(), value.trim());
+        let Some(&key) = known.iter().find(|key| **key == name) else {
+            let nearest = nearest(name, known);
+            return Err(FaultError::UnknownKey { key: name.into(), nearest, known });
+        };
+        if seen.contains(&key) {
+            return Err(FaultError::Repeated { key });
+        }
+        seen.push(key);
+        let bad = |wanted| FaultError::Value { key, wanted, got: value.into() };
+        let probability = || probability(value).ok_or(bad("a probability from 0 to 1"));
+        let time = || time(value).ok_or(bad("a time up to an hour with its unit, such as 5ms"));
+        let link = &mut faults.link;
+        match key {
+            "drop" => link.drop = probability()?,
+            "corrupt" => link.corrupt = probability()?,
+            "duplicate" => link.duplicate = probability()?,
+            "reorder" => faults.reorder = probability()?,
+            "delay" => link.delay = time()?,
+            "jitter" => link.jitter = time()?,
+            _ => link.seed = value.parse().map_err(|_| bad("a whole number from 0"))?,
+        }
+    }
+    Ok(faults)
 }
 
 impl fmt::Display for Faults {
@@ -94,9 +115,9 @@ impl fmt::Display for Faults {
 impl fmt::Display for FaultError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FaultError::UnknownKey { key, nearest } => {
+            FaultError::UnknownKey { key, nearest, known } => {
                 write!(f, "unknown fault `{key}`: did you mean `{nearest}`? Known: ")?;
-                f.write_str(&KEYS.join(", "))
+                f.write_str(&known.join(", "))
             }
             FaultError::Value { key, wanted, got } => {
                 write!(f, "{key}: wanted {wanted}, got `{got}`")
@@ -126,8 +147,8 @@ fn time(text: &str) -> Option<Duration> {
     (time <= LONGEST).then_some(time)
 }
 
-fn nearest(name: &str) -> &'static str {
-    KEYS.into_iter().min_by_key(|key| edits(name, key)).unwrap_or(KEYS[0])
+fn nearest(name: &str, known: &[&'static str]) -> &'static str {
+    known.iter().copied().min_by_key(|key| edits(name, key)).unwrap_or_default()
 }
 
 /// How many letters must be added, removed or changed to make one word of the other.

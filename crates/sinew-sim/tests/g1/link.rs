@@ -140,6 +140,20 @@ fn both_directions_share_faults_but_not_luck() {
 }
 
 #[test]
+fn what_a_datagram_has_with_it_is_never_damaged() {
+    let now = Instant::now();
+    let faults = "drop=0.2,corrupt=0.5,duplicate=0.5,reorder=0.5,jitter=9ms".parse().unwrap();
+    let mut link: Datagrams<u8> = Datagrams::new(faults, 1);
+    (0..200).for_each(|number| link.send_with(now, number, &[number; 100]));
+    let end = now + ms(1000);
+    let out: Vec<(u8, Vec<u8>)> = std::iter::from_fn(|| link.receive_with(end)).collect();
+    assert!(out.len() > 200);
+    for (number, bytes) in out {
+        assert!(bytes.iter().filter(|byte| **byte != number).count() <= 3);
+    }
+}
+
+#[test]
 fn datagrams_nobody_takes_are_bounded() {
     let now = Instant::now();
     let mut many = link("");
@@ -160,7 +174,12 @@ fn faults_are_read_and_written() {
     assert_eq!(faults.to_string().parse::<DatagramFaults>().unwrap(), faults);
     assert_eq!("".parse::<DatagramFaults>().unwrap(), DatagramFaults::default());
     for (text, message) in [
-        ("dorp=0.1", "did you mean `drop`?"),
+        ("dorp=0.1", "did you mean `drop`? Known: drop, corrupt, duplicate, reorder, delay,"),
+        ("reorderd=0.1", "unknown fault `reorderd`: did you mean `reorder`?"),
+        ("corrupt=-1", "corrupt: wanted a probability from 0 to 1, got `-1`"),
+        ("jitter=1", "jitter: wanted a time up to an hour with its unit, such as 5ms, got `1`"),
+        ("seed=-1", "seed: wanted a whole number from 0, got `-1`"),
+        ("delay=1s,reorder=0,delay=1s", "delay is given twice"),
         ("reorder", "reorder: wanted a probability from 0 to 1, got ``"),
         ("reorder=NaN", "got `NaN`"),
         ("reorder=0,reorder=1", "reorder is given twice"),

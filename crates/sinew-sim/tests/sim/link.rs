@@ -160,6 +160,7 @@ fn wrong_faults_are_refused_with_a_hint() {
         ("dup=0.1", "unknown fault `dup`: did you mean `drop`?"),
         ("duplicates=0.1", "did you mean `duplicate`?"),
         ("latency=5ms", "did you mean `delay`?"),
+        ("reorder=0.1", "Known: drop, corrupt, duplicate, delay, jitter, seed"),
         ("drop", "drop: wanted a probability from 0 to 1, got ``"),
         ("drop=1.5", "drop: wanted a probability from 0 to 1, got `1.5`"),
         ("drop=NaN", "got `NaN`"),

@@ -2,14 +2,16 @@
 
 use std::{io::Write, path::PathBuf};
 
+use anyhow::Context;
 use serde_json::json;
 use sinew_io::{Address, tap::Tap};
-use sinew_sim::link::Faults;
+use sinew_sim::link::DatagramFaults;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     DONE,
-    config::{Config, Port, Robot},
+    cmd::Usage,
+    config::{Config, Kind, Port, Robot},
     daemon::Daemon,
     output::{BOLD, PLAIN, YELLOW},
 };
@@ -19,13 +21,16 @@ use crate::{
 pub(crate) struct Args {
     #[command(flatten)]
     pub(super) settings: Settings,
-    /// Damage bytes between robot and daemon, as in `drop=0.01,corrupt=0.001,delay=5ms`.
+    /// Damage what goes between robots and daemon, a vacuum's bytes and a G1's datagrams, as in
+    /// `drop=0.01,corrupt=0.001,duplicate=0.01,delay=5ms,jitter=2ms,seed=7`; datagrams also with
+    /// `reorder=0.05`.
     #[arg(long, value_name = "FAULTS")]
-    fault: Option<Faults>,
-    /// Print all bytes to and from robots to standard error.
+    fault: Option<DatagramFaults>,
+    /// Print all bytes and datagrams to and from robots to standard error.
     #[arg(long)]
     trace: bool,
-    /// Write all bytes to and from the robot to a file, in the format of the serial tap.
+    /// Write all bytes or datagrams to and from the only robot to a file, in the format of the
+    /// serial tap.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 }
@@ -115,7 +120,9 @@ impl Settings {
 }
 
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
-    serve(&args.settings.effective()?, || args.tap(), json, "")
+    let config = args.settings.effective()?;
+    args.check(&config.robot)?;
+    serve(&config, || args.tap(), json, "")
 }
 
 /// Runs a daemon until SIGINT or SIGTERM; once it listens it says so, and `hints` to people.
@@ -146,6 +153,22 @@ pub(super) fn serve(
 }
 
 impl Args {
+    /// Refuses what makes no sense with these robots.
+    fn check(&self, robots: &[Robot]) -> Result<(), Usage> {
+        let reorders = self.fault.is_some_and(|faults| faults.reorder > 0.0);
+        if reorders && robots.iter().all(|robot| robot.kind != Kind::G1) {
+            let message = "--fault: reorder is for the datagrams of a G1, and there is none; a \
+                           serial line keeps its order";
+            return Err(Usage(message.into()));
+        }
+        if self.record.is_some() && robots.len() > 1 {
+            let names: Vec<_> = robots.iter().map(|robot| robot.name.as_str()).collect();
+            let names = names.join(", ");
+            return Err(Usage(format!("--record: wanted one robot only, got {names}")));
+        }
+        Ok(())
+    }
+
     fn tap(&self) -> anyhow::Result<Tap> {
         let mut tap = Tap::default();
         if let Some(faults) = self.fault {
@@ -155,7 +178,8 @@ impl Args {
             tap = tap.with_trace();
         }
         if let Some(path) = &self.record {
-            tap = tap.with_record(path)?;
+            let failed = || format!("cannot record to {}", path.display());
+            tap = tap.with_record(path).with_context(failed)?;
         }
         Ok(tap)
     }

@@ -1,12 +1,19 @@
 //! `sinew sim`: robots that are not there.
 
+#[cfg(feature = "g1")]
+use std::time::Duration;
 use std::{io::Write, path::PathBuf};
 
 use clap::Subcommand;
 use serde_json::json;
 use sinew_io::sim::Simulator;
 #[cfg(feature = "g1")]
-use sinew_io::sim::{Discovery, G1Options, G1Simulator};
+use sinew_io::{
+    sim::{Discovery, G1Options, G1Simulator},
+    tap::Tap,
+};
+#[cfg(feature = "g1")]
+use sinew_sim::link::DatagramFaults;
 use sinew_sim::vacuum::Options;
 
 use crate::{DONE, interrupt};
@@ -34,20 +41,59 @@ enum Robot {
     },
     /// A Unitree G1 that is taught by datagrams.
     #[cfg(feature = "g1")]
-    G1 {
-        /// Where its teaching service listens.
-        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:49504")]
-        teach: std::net::SocketAddr,
-        /// Keep its actions in this directory.
-        #[arg(long, value_name = "DIR")]
-        store: Option<PathBuf>,
-        /// Answer discovery on this interface.
-        #[arg(long, value_name = "IFACE")]
-        discovery: Option<String>,
-        /// What the movements of its operator are made from.
-        #[arg(long, default_value_t = 1)]
-        seed: u64,
-    },
+    G1(G1),
+}
+
+#[cfg(feature = "g1")]
+#[derive(clap::Args)]
+struct G1 {
+    /// Where its teaching service listens.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:49504")]
+    teach: std::net::SocketAddr,
+    /// Keep its actions in this directory.
+    #[arg(long, value_name = "DIR")]
+    store: Option<PathBuf>,
+    /// Answer discovery on this interface.
+    #[arg(long, value_name = "IFACE")]
+    discovery: Option<String>,
+    /// What the movements of its operator are made from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Damage its datagrams both ways, as in
+    /// `drop=0.1,duplicate=0.05,reorder=0.05,corrupt=0.01,delay=20ms,jitter=10ms,seed=7`.
+    #[arg(long, value_name = "FAULTS")]
+    fault: Option<DatagramFaults>,
+    /// Cut its power for a moment every so often, as in `30s`: it forgets its clients, teaching and
+    /// what it does, and keeps its actions.
+    #[arg(long, value_name = "TIME", value_parser = restart_every)]
+    restart_every: Option<Duration>,
+}
+
+#[cfg(feature = "g1")]
+impl G1 {
+    fn start(&self) -> anyhow::Result<G1Simulator> {
+        let options = G1Options {
+            robot: sinew_sim::g1::Options { seed: self.seed, ..Default::default() },
+            listen: self.teach,
+            store: self.store.clone(),
+            discovery: self.discovery.clone().map(Discovery::new),
+        };
+        let mut tap = Tap::default();
+        if let Some(faults) = self.fault {
+            // Other luck than that of a daemon with the same faults.
+            tap = tap.with_faults(faults, 2);
+        }
+        Ok(G1Simulator::spawn_with(options, tap, self.restart_every)?)
+    }
+}
+
+#[cfg(feature = "g1")]
+fn restart_every(text: &str) -> Result<Duration, String> {
+    let every = super::duration(text)?;
+    if every < Duration::from_secs(1) {
+        return Err(format!("wanted a second or more, got {text:?}"));
+    }
+    Ok(every)
 }
 
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
@@ -60,13 +106,8 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
             (format!("serial:{}", simulator.path().display()), "--vacuum", Box::new(simulator))
         }
         #[cfg(feature = "g1")]
-        Robot::G1 { teach, store, discovery, seed } => {
-            let simulator = G1Simulator::spawn(G1Options {
-                robot: sinew_sim::g1::Options { seed: *seed, ..Default::default() },
-                listen: *teach,
-                store: store.clone(),
-                discovery: discovery.clone().map(Discovery::new),
-            })?;
+        Robot::G1(robot) => {
+            let simulator = robot.start()?;
             (format!("udp:{}", simulator.address()), "--g1", Box::new(simulator))
         }
     };

@@ -7,6 +7,7 @@ use sinew_io::{
     g1::G1,
     library::Library,
     sim::{G1Options, G1Simulator},
+    tap::Tap,
 };
 use sinew_robot::teach::Settings;
 use sinew_server::{Server, Teacher};
@@ -29,12 +30,13 @@ impl G1s {
         &mut self,
         name: &str,
         address: Address,
+        tap: Tap,
         server: &mut Server,
     ) -> anyhow::Result<()> {
         let settings = Settings::default();
         let g1 = match address {
             Address::Udp { address, layout } => {
-                G1::spawn(address, Settings { layout, ..settings })?
+                G1::spawn_with(address, Settings { layout, ..settings }, tap)?
             }
             Address::Sim { seed } => {
                 let simulator = G1Simulator::spawn(G1Options {
@@ -43,7 +45,7 @@ impl G1s {
                     store: None,
                     discovery: None,
                 })?;
-                let g1 = G1::spawn(simulator.address(), settings)?;
+                let g1 = G1::spawn_with(simulator.address(), settings, tap)?;
                 self.simulators.push(simulator);
                 g1
             }
