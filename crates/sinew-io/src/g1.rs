@@ -48,8 +48,6 @@ struct Shared {
     waker: Waker,
     state: Mutex<Arc<State>>,
     stops: Mutex<Stops>,
-    /// Who has gone that held the controls.
-    gone: Mutex<Option<String>>,
     ending: AtomicBool,
     thread: Mutex<Option<thread::JoinHandle<()>>>,
 }
@@ -69,12 +67,19 @@ struct Stops {
     by: String,
     /// How many of them the session knows.
     done: u64,
+    /// How often somebody has gone that held the controls.
+    gone: u64,
+    /// Who that is, until the session knows.
+    who: Option<String>,
 }
 
 /// A moment between two stops. What was asked for before a stop is not done after it, however many
-/// steps it takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
-pub struct Ticket(u64);
+/// steps it takes; neither is what repeats, when whoever held the controls has gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ticket {
+    stops: u64,
+    gone: u64,
+}
 
 /// A recording that was reduced on a thread of its own.
 type Work = (RequestId, Result<Reduced, trajectory::Error>);
@@ -101,7 +106,6 @@ impl G1 {
             waker: Waker::new()?,
             state: Mutex::new(Arc::new(session.state().clone())),
             stops: Mutex::default(),
-            gone: Mutex::default(),
             ending: AtomicBool::new(false),
             thread: Mutex::new(None),
         });
@@ -149,7 +153,8 @@ impl G1 {
 
     /// Now, for [`teach_since`](Self::teach_since).
     pub fn ticket(&self) -> Ticket {
-        Ticket(lock(&self.shared.stops).count)
+        let stops = lock(&self.shared.stops);
+        Ticket { stops: stops.count, gone: stops.gone }
     }
 
     /// Stops playback and teaching, before anything that is waiting.
@@ -163,7 +168,10 @@ impl G1 {
 
     /// Whoever held the controls has gone: what repeats ends.
     pub fn release(&self, by: &str) {
-        *lock(&self.shared.gone) = Some(by.into());
+        let mut stops = lock(&self.shared.stops);
+        stops.gone += 1;
+        stops.who = Some(by.into());
+        drop(stops);
         self.shared.waker.wake();
     }
 
@@ -239,19 +247,17 @@ impl Pump {
         loop {
             // What comes after a stop is taken after it, and what came before it not at all.
             let request = self.inbox.try_recv();
-            let stopped = self.stop(now);
+            self.stop(now);
             let Ok(Request { verb, by, ticket, answer }) = request else { break };
-            if ticket < stopped && verb != Verb::Stop && !verb.is_query() {
-                let stopped_by = lock(&self.shared.stops).by.clone();
-                let message = format!("{stopped_by} stopped the robot before it was sent");
-                let _ = answer.send(Err(Refusal::new(Code::NotReady, message)));
+            if let Some(refusal) = self.is_too_late(&verb, ticket) {
+                let _ = answer.send(Err(refusal));
                 continue;
             }
             let id = self.session.request(now, verb, &by);
             self.waiting.insert(id, answer);
             self.drain();
         }
-        let gone = lock(&self.shared.gone).take();
+        let gone = lock(&self.shared.stops).who.take();
         if let Some(by) = gone {
             self.session.release(now, &by);
             self.drain();
@@ -262,10 +268,9 @@ impl Pump {
         }
     }
 
-    /// Stops the robot if somebody wants that, and tells how often that was.
-    fn stop(&mut self, now: Instant) -> Ticket {
+    /// Stops the robot if somebody wants that.
+    fn stop(&mut self, now: Instant) {
         let mut stops = lock(&self.shared.stops);
-        let ticket = Ticket(stops.count);
         if stops.done < stops.count {
             stops.done = stops.count;
             let by = stops.by.clone();
@@ -273,7 +278,21 @@ impl Pump {
             self.session.stop(now, &by);
             self.drain();
         }
-        ticket
+    }
+
+    /// Why a request that was on its way is not carried out any more.
+    fn is_too_late(&self, verb: &Verb, ticket: Ticket) -> Option<Refusal> {
+        let stops = lock(&self.shared.stops);
+        let stopped = ticket.stops < stops.count && *verb != Verb::Stop && !verb.is_query();
+        let repeats = matches!(verb, Verb::Perform { looped: true, .. });
+        let message = if stopped {
+            format!("{} stopped the robot before it was sent", stops.by)
+        } else if repeats && ticket.gone < stops.gone {
+            "whoever asked for it has gone, and the motion repeats".into()
+        } else {
+            return None;
+        };
+        Some(Refusal::new(Code::NotReady, message))
     }
 
     fn read(&mut self) {

@@ -440,6 +440,13 @@ impl Session {
         self.active.as_ref().is_some_and(|active| active.exchange.command() == Command::Play)
     }
 
+    /// Whether a motion that repeats waits to be played, or for its first piece to be answered.
+    pub(super) fn will_repeat(&self) -> bool {
+        let waiting = self.queue.iter().map(|waiting| &waiting.verb);
+        let active = self.active.as_ref().map(|active| &active.verb);
+        waiting.chain(active).any(|verb| matches!(verb, Verb::Perform { looped: true, .. }))
+    }
+
     /// Nothing that waits is sent; what was sent may have been done.
     pub(super) fn drop_requests(&mut self, why: &str) {
         self.trial = None;

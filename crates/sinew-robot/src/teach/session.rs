@@ -180,9 +180,10 @@ impl Session {
     }
 
     /// Whoever asked for what the robot does has gone. What has an end goes on to it; what repeats
-    /// would never stop.
+    /// would never stop, also when it has not begun yet.
     pub fn release(&mut self, now: Instant, by: &str) {
-        if self.performance.as_ref().is_some_and(Performance::is_looped) {
+        let plays = self.performance.as_ref().is_some_and(Performance::is_looped);
+        if plays || self.will_repeat() {
             self.drop_requests(&format!("{by} has gone"));
             self.begin_exit(now, format!("{by} has gone, and the motion repeats"));
             self.advance(now);

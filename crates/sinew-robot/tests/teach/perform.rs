@@ -146,6 +146,22 @@ fn it_repeats_until_whoever_asked_has_gone() {
 }
 
 #[test]
+fn what_repeats_does_not_begin_once_whoever_asked_has_gone() {
+    let mut bench = ready();
+    // The first piece is on its way, and not answered.
+    bench.statuses.insert(0x41, None);
+    let id = bench.ask(perform(true));
+    bench.session.release(bench.now, "tester");
+    bench.settle();
+    assert!(bench.outcome(id).unwrap().is_err());
+    assert_eq!(bench.codes(), [0x41, 0x0E]);
+    bench.statuses.clear();
+    plays(&mut bench, 1000);
+    bench.run(5000);
+    assert_eq!(bench.sent_as(0x41).len(), 1);
+}
+
+#[test]
 fn what_has_an_end_outlives_whoever_asked() {
     let mut bench = ready();
     bench.get(perform(false)).unwrap();

@@ -91,6 +91,9 @@ enum Verb {
         /// Write a picture to this file instead; - for standard output.
         #[arg(long, value_name = "FILE")]
         svg: Option<PathBuf>,
+        /// Write over a file that is there.
+        #[arg(long)]
+        force: bool,
     },
     /// Write a motion of the library to a file.
     Export {
@@ -131,9 +134,13 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
         }
         Verb::Play(args) => return play::run(client, args, json),
         Verb::List => return list(client, json),
-        Verb::Show { name, svg } => return library::show(client, name, svg.as_deref(), json),
+        Verb::Show { name, svg: None, .. } => return library::show(client, name, json),
+        Verb::Show { name, svg: Some(file), force } => {
+            let format = Some(library::Format::Svg);
+            return library::export(client, name, file, format, *force, json);
+        }
         Verb::Export { name, file, format, force } => {
-            return library::export(client, name, file, *format, *force);
+            return library::export(client, name, file, *format, *force, json);
         }
         Verb::Enter => teach("enter"),
         Verb::Exit => teach("exit"),

@@ -41,22 +41,12 @@ pub(crate) enum Source {
     Seq,
 }
 
-/// Plots a motion, on the terminal or into a file.
-pub(super) fn show(
-    client: &mut Client,
-    name: &str,
-    picture: Option<&Path>,
-    json: bool,
-) -> anyhow::Result<u8> {
+/// Plots a motion on the terminal.
+pub(super) fn show(client: &mut Client, name: &str, json: bool) -> anyhow::Result<u8> {
     let document = fetch(client, name)?;
-    if let Some(path) = picture {
-        write(path, &text(&document, Format::Svg), true)?;
-        return Ok(DONE);
-    }
     let mut out = anstream::stdout().lock();
     if json {
-        let value: Value = serde_json::from_str(&text(&document, Format::Json))?;
-        writeln!(out, "{value}")?;
+        write!(out, "{}", in_a_line(&document)?)?;
         return Ok(DONE);
     }
     writeln!(
@@ -79,6 +69,7 @@ pub(super) fn export(
     path: &Path,
     format: Option<Format>,
     force: bool,
+    json: bool,
 ) -> anyhow::Result<u8> {
     let by_ending = |format: &Format| ending(path, format);
     let format = format
@@ -88,16 +79,19 @@ pub(super) fn export(
     if format == Format::Csv && document.recording.is_empty() {
         bail!("{name:?} has keyframes only, which a table cannot hold; export it as JSON");
     }
-    write(path, &text(&document, format), force)?;
-    Ok(DONE)
-}
-
-fn text(document: &Document, format: Format) -> String {
-    match format {
+    let text = match format {
+        Format::Json if json => in_a_line(&document)?,
         Format::Json => document.to_json(&G1_ARMS),
         Format::Csv => to_csv(&document.recording, &G1_ARMS),
         Format::Svg => svg(&document.frames(Interpolation::Linear), &document.keyframes, &G1_ARMS),
-    }
+    };
+    write(path, &text, force)?;
+    Ok(DONE)
+}
+
+fn in_a_line(document: &Document) -> anyhow::Result<String> {
+    let value: Value = serde_json::from_str(&document.to_json(&G1_ARMS))?;
+    Ok(format!("{value}\n"))
 }
 
 /// A motion, as many messages as it takes.
@@ -197,7 +191,8 @@ pub(super) fn import(
     }
     println!("{}: {frames} frames, {seconds:.1} s, in the library", printable(name));
     if !dropped.is_empty() {
-        println!("left out, since the twelve slots have no place for them: {}", dropped.join(", "));
+        let dropped = printable(&dropped.join(", "));
+        println!("left out, since the twelve slots have no place for them: {dropped}");
     }
     Ok(DONE)
 }

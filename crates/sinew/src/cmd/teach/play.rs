@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 0)]
     duration_ms: u32,
     /// How much faster than recorded, 0.05 to 4; motions of the library only.
-    #[arg(long, conflicts_with = "duration_ms")]
+    #[arg(long, conflicts_with = "duration_ms", value_parser = speed)]
     speed: Option<f32>,
     /// Over and over until Ctrl-C; motions of the library only.
     #[arg(long = "loop")]
@@ -45,6 +45,12 @@ pub(crate) struct Args {
     /// Do not wait for its end.
     #[arg(long)]
     no_wait: bool,
+}
+
+fn speed(text: &str) -> Result<f32, String> {
+    // JSON has no others.
+    let speed = text.parse().ok().filter(|speed: &f32| speed.is_finite());
+    speed.ok_or_else(|| format!("wanted a number from 0.05 to 4, got {text:?}"))
 }
 
 pub(super) fn run(client: &mut Client, args: &Args, json: bool) -> anyhow::Result<u8> {
@@ -99,7 +105,8 @@ fn wait(client: &mut Client, interrupted: &Interrupted, json: bool) -> anyhow::R
         let Some(message) = client.next()? else { continue };
         let data = &message["data"];
         match message["topic"].as_str() {
-            Some("state") => {
+            // Those of robots that cannot play are no news.
+            Some("state") if data["state"]["teaching"].is_boolean() => {
                 let playing = &data["state"]["playing"];
                 let link = data["link"]["state"].as_str().unwrap_or_default();
                 if playing.is_null() || link == "lost" {
