@@ -19,7 +19,7 @@ use sinew_sim::vacuum::{Controller, Options};
 use crate::{Pty, port::Port, wake::Waker};
 
 #[cfg(feature = "g1")]
-pub use g1::{Discovery, G1Options, G1Simulator};
+pub use g1::{Discovery, G1Options, G1Simulator, Hand};
 
 pub(crate) const BAUD: u32 = 115_200;
 

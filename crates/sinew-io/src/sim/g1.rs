@@ -6,6 +6,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
+        mpsc,
     },
     thread,
     time::{Duration, Instant},
@@ -58,9 +59,25 @@ impl Discovery {
 #[derive(Debug)]
 pub struct G1Simulator {
     address: SocketAddr,
-    waker: Arc<Waker>,
+    hand: Hand,
     ending: Arc<AtomicBool>,
     threads: Vec<thread::JoinHandle<()>>,
+}
+
+/// A hand on a simulated robot's arms.
+#[derive(Debug, Clone)]
+pub struct Hand {
+    moves: mpsc::Sender<(usize, f32)>,
+    waker: Arc<Waker>,
+}
+
+impl Hand {
+    /// Moves the joint in a slot to a target, rad, if the arms are soft; only within its limits.
+    pub fn move_arm(&self, slot: usize, target: f32) {
+        // A robot that is gone has no arms.
+        let _ = self.moves.send((slot, target));
+        self.waker.wake();
+    }
 }
 
 impl G1Simulator {
@@ -93,8 +110,10 @@ impl G1Simulator {
         let waker = Arc::new(Waker::new()?);
         let ending = Arc::new(AtomicBool::new(false));
         let now = Instant::now();
+        let (moves, moved) = mpsc::channel();
         let pump = Pump {
             address,
+            moved,
             socket: Socket::new(socket, Way::Out, tap)?,
             robot: Robot::new(robot, now),
             restart_every,
@@ -110,7 +129,12 @@ impl G1Simulator {
             threads.push(thread::Builder::new().name(name).spawn(move || responder.run())?);
         }
         threads.push(thread::Builder::new().name("g1".into()).spawn(move || pump.run())?);
-        Ok(G1Simulator { address, waker, ending, threads })
+        Ok(G1Simulator { address, hand: Hand { moves, waker }, ending, threads })
+    }
+
+    /// A hand on its arms.
+    pub fn hand(&self) -> Hand {
+        self.hand.clone()
     }
 
     /// Where its teaching service listens.
@@ -122,7 +146,7 @@ impl G1Simulator {
 impl Drop for G1Simulator {
     fn drop(&mut self) {
         self.ending.store(true, Ordering::Release);
-        self.waker.wake();
+        self.hand.waker.wake();
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
@@ -131,6 +155,7 @@ impl Drop for G1Simulator {
 
 struct Pump {
     address: SocketAddr,
+    moved: mpsc::Receiver<(usize, f32)>,
     socket: Socket,
     robot: Robot,
     restart_every: Option<Duration>,
@@ -147,6 +172,9 @@ impl Pump {
             if self.restart_at.is_some_and(|due| due <= now) {
                 self.restart_at = later(now, self.restart_every);
                 self.robot.restart(now);
+            }
+            while let Ok((slot, target)) = self.moved.try_recv() {
+                self.robot.move_arm(slot, target);
             }
             self.read(now);
             if self.robot.poll_timeout() <= now {

@@ -224,3 +224,20 @@ fn a_motion_of_two_pieces_is_played_over_udp() {
         g1.shut_down();
     }
 }
+
+#[test]
+fn a_hand_moves_soft_arms_and_no_others() {
+    let robot = Options { operator: None, ..Options::default() };
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let options = G1Options { robot, listen, store: None, discovery: None };
+    let simulator = G1Simulator::spawn(options).unwrap();
+    let (g1, hand) = (g1(simulator.address(), Layout::Documented), simulator.hand());
+    hand.move_arm(3, 0.5);
+    ask(&g1, Verb::Enter).unwrap();
+    until(&g1, "pose", |state| state.positions.is_some());
+    assert_eq!(g1.state().positions.unwrap(), [0.0; 12], "it was stiff");
+    hand.move_arm(3, 0.5);
+    hand.move_arm(99, 0.5);
+    until(&g1, "move", |state| state.positions.is_some_and(|at| (at[3] - 0.5).abs() < 0.01));
+    g1.shut_down();
+}

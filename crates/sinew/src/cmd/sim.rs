@@ -9,12 +9,14 @@ use serde_json::json;
 use sinew_io::sim::Simulator;
 #[cfg(feature = "g1")]
 use sinew_io::{
-    sim::{Discovery, G1Options, G1Simulator},
+    sim::{Discovery, G1Options, G1Simulator, Hand},
     tap::Tap,
 };
-#[cfg(feature = "g1")]
-use sinew_sim::link::DatagramFaults;
 use sinew_sim::vacuum::Options;
+#[cfg(feature = "g1")]
+use sinew_sim::{g1::Script, link::DatagramFaults};
+#[cfg(feature = "g1")]
+use sinew_wire::teach::G1_ARM_JOINTS;
 
 use crate::{DONE, interrupt};
 
@@ -56,6 +58,9 @@ struct G1 {
     /// Answer discovery on this interface.
     #[arg(long, value_name = "IFACE")]
     discovery: Option<String>,
+    /// Who moves its arms while they are soft.
+    #[arg(long, value_enum, default_value = "wave")]
+    operator: Operator,
     /// What the movements of its operator are made from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -70,10 +75,22 @@ struct G1 {
 }
 
 #[cfg(feature = "g1")]
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Operator {
+    /// Somebody who waves with the right arm.
+    Wave,
+    /// Nobody.
+    None,
+    /// You: lines such as `left_elbow 0.5` on standard input, in rad.
+    Stdin,
+}
+
+#[cfg(feature = "g1")]
 impl G1 {
     fn start(&self) -> anyhow::Result<G1Simulator> {
+        let operator = (self.operator == Operator::Wave).then_some(Script::Wave);
         let options = G1Options {
-            robot: sinew_sim::g1::Options { seed: self.seed, ..Default::default() },
+            robot: sinew_sim::g1::Options { seed: self.seed, operator, ..Default::default() },
             listen: self.teach,
             store: self.store.clone(),
             discovery: self.discovery.clone().map(Discovery::new),
@@ -83,7 +100,31 @@ impl G1 {
             // Other luck than that of a daemon with the same faults.
             tap = tap.with_faults(faults, 2);
         }
-        Ok(G1Simulator::spawn_with(options, tap, self.restart_every)?)
+        let simulator = G1Simulator::spawn_with(options, tap, self.restart_every)?;
+        if self.operator == Operator::Stdin {
+            let hand = simulator.hand();
+            std::thread::spawn(move || operate(&hand));
+        }
+        Ok(simulator)
+    }
+}
+
+/// Moves the arms as standard input says, to its end.
+#[cfg(feature = "g1")]
+fn operate(hand: &Hand) {
+    for line in std::io::stdin().lines().map_while(Result::ok) {
+        let mut words = line.split_whitespace();
+        let Some(name) = words.next() else { continue };
+        let slot = G1_ARM_JOINTS.iter().position(|joint| joint.name == name);
+        let target = words.next().and_then(|word| word.parse().ok());
+        match (slot, target.filter(|target: &f32| target.is_finite())) {
+            (Some(slot), Some(target)) => hand.move_arm(slot, target),
+            (None, _) => {
+                let names: Vec<_> = G1_ARM_JOINTS.iter().map(|joint| joint.name).collect();
+                eprintln!("wanted one of {}, got {name:?}", names.join(", "));
+            }
+            _ => eprintln!("wanted a joint and radians, as in left_elbow 0.5, got {line:?}"),
+        }
     }
 }
 
