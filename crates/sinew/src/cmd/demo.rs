@@ -17,7 +17,8 @@ Try, in another terminal (the binary is target/release/sinew):
   sinew status --robot vacuum
   sinew vacuum drive --linear 0.2 --for 3s
   sinew vacuum dock
-  sinew teach enter; sinew teach record wave --for 5s; sinew teach play wave; sinew teach exit
+  sinew teach enter; sinew teach record wave --for 5s; sinew teach exit
+  sinew teach show wave; sinew teach play wave
   sinew watch --robot g1
   sinew control                      # all components and what they take
 Ctrl-C stops the robot, then the daemon.";
