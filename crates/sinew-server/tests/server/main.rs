@@ -6,6 +6,8 @@ mod hostile;
 mod http;
 mod legacy;
 mod support;
+#[cfg(feature = "g1")]
+mod teach;
 mod telemetry;
 mod tokens;
 mod vacuum;
