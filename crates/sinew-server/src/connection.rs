@@ -34,7 +34,7 @@ use crate::{
 };
 use work::Work;
 
-/// A client that leaves this much unread is not listened to until it reads.
+/// A client that leaves this much unread is not listened to, nor worked for, until it reads.
 const MAX_UNREAD: usize = 1 << 20;
 /// How long, and how far, what a client still sends is read after the last word to it; closing
 /// before would take that word back.
@@ -91,7 +91,8 @@ impl Connection {
         let (mut reader, mut writer) = tokio::io::split(stream);
         while !self.is_done() {
             let all_sent = self.out.is_empty();
-            let listens = self.reading == Reading::Open && self.out.len() < MAX_UNREAD;
+            let has_room = self.out.len() < MAX_UNREAD;
+            let listens = self.reading == Reading::Open && has_room;
             let turn = self.telemetry.turn;
             let patience = match self.reading {
                 Reading::Ended(since) if self.telemetry.is_empty() => {
@@ -104,7 +105,7 @@ impl Connection {
                     Ok(0) | Err(_) => self.ended(),
                     Ok(_) => self.take_messages(),
                 },
-                (req, result) = self.work.next(), if !self.work.is_empty() => {
+                (req, result) = self.work.next(has_room), if !self.work.is_empty() => {
                     self.respond(req.as_ref(), &result);
                 }
                 result = writer.write(&self.out[self.sent..]), if !all_sent => match result {

@@ -52,6 +52,9 @@ pub trait Robot: Send + Sync + 'static {
     /// Tells it that the client who held the controls has gone.
     fn release(&self, by: &str);
 
+    /// Tells it that somebody took the controls from this client.
+    fn taken(&self, _by: &str) {}
+
     /// What is known about it now.
     fn snapshot(&self) -> Snapshot;
 

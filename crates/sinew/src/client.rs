@@ -1,9 +1,9 @@
 //! Talks to a running daemon over its JSON-lines port.
 
 use std::{
-    io::{BufRead, BufReader, ErrorKind, Write},
-    net::{TcpStream, ToSocketAddrs},
-    time::Duration,
+    io::{BufRead, BufReader, ErrorKind, Read, Write},
+    net::{Shutdown, TcpStream, ToSocketAddrs},
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, bail};
@@ -13,6 +13,8 @@ use crate::cmd::Failed;
 
 /// How long a daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long it may take to notice that we go.
+const FAREWELL: Duration = Duration::from_millis(300);
 
 /// How to reach the daemon.
 #[derive(clap::Args, Clone)]
@@ -72,6 +74,21 @@ impl Daemon {
             client.wait_until_ready()?;
         }
         Ok(client)
+    }
+}
+
+/// Goes when the daemon knows: the controls are free for whoever comes next.
+impl Drop for Client {
+    fn drop(&mut self) {
+        let told = self.writer.shutdown(Shutdown::Write);
+        let limited = self.writer.set_read_timeout(Some(FAREWELL));
+        let begin = Instant::now();
+        if told.is_ok() && limited.is_ok() {
+            let mut rest = [0; 4096];
+            while begin.elapsed() < FAREWELL
+                && self.reader.get_mut().read(&mut rest).is_ok_and(|count| count > 0)
+            {}
+        }
     }
 }
 

@@ -13,7 +13,7 @@ mod hex;
 mod interrupt;
 mod output;
 
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
 use clap::Parser;
 
@@ -41,14 +41,18 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) if output::is_broken_pipe(&error) => ExitCode::from(DONE),
         Err(error) => {
-            anstream::eprintln!("{}error:{} {error:#}", output::RED.render(), output::PLAIN);
+            let text = format!("{error:#}");
+            let text = text.lines().map(output::printable).collect::<Vec<_>>().join("\n");
+            anstream::eprintln!("{}error:{} {text}", output::RED.render(), output::PLAIN);
             if error.downcast_ref::<cmd::Usage>().is_some() {
                 return ExitCode::from(USAGE);
             }
             if args.json {
                 let code = cmd::code(&error).unwrap_or("failed");
                 let error = serde_json::json!({ "code": code, "message": format!("{error:#}") });
-                println!("{}", serde_json::json!({ "ok": false, "error": error }));
+                let said = serde_json::json!({ "ok": false, "error": error });
+                // Nobody to tell is no other failure.
+                let _ = writeln!(std::io::stdout(), "{said}");
             }
             ExitCode::from(FAILED)
         }

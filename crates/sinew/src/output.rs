@@ -19,6 +19,16 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
+/// Somebody else's text without anything that moves a cursor or turns the direction of writing.
+pub(crate) fn printable(text: &str) -> String {
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let escaped = |c: char| match c {
+        c if c.is_control() || turns(c) => c.escape_default().collect(),
+        c => c.to_string(),
+    };
+    text.chars().map(escaped).collect::<String>()
+}
+
 /// Says that a command was carried out: nothing for people, an object for programs.
 #[cfg(feature = "vacuum")]
 pub(crate) fn done(json: bool) -> anyhow::Result<u8> {

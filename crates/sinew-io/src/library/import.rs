@@ -1,7 +1,10 @@
 use std::{borrow::Cow, ffi::OsStr, path::Path};
 
 use serde::Serialize;
-use sinew_robot::{Code, Refusal, trajectory::Document};
+use sinew_robot::{
+    Code, Refusal,
+    trajectory::{Document, MAX_KEYFRAMES},
+};
 
 use super::{Library, MOTION, create, failed, invalid, listing::Files};
 use crate::file;
@@ -25,7 +28,7 @@ impl Library {
     /// Takes a motion in one part or several, since a message is bounded. A part begins an import,
     /// instead of an unfinished one of its name, or with `append` continues it. The motion is
     /// there, all at once, when a part comes after which there is no `more`. Imports that do not go
-    /// on for an hour are forgotten.
+    /// on for an hour are forgotten, and so is the oldest when there are too many.
     pub fn import(&self, part: &Document, append: bool, more: bool) -> Result<Imported, Refusal> {
         let path = self.path(&part.name, MOTION)?;
         let unfinished = self.path(&part.name, PART)?;
@@ -36,7 +39,7 @@ impl Library {
         } else {
             file::remove_abandoned(self.dir(), is_part);
             if more {
-                self.check_unfinished(&unfinished)?;
+                self.make_room(&unfinished)?;
             }
             Cow::Borrowed(part)
         };
@@ -63,19 +66,25 @@ impl Library {
             pushed.map_err(|error| invalid(error.to_string()))?;
         }
         motion.keyframes.extend_from_slice(&part.keyframes);
+        if motion.keyframes.len() > MAX_KEYFRAMES {
+            let count = motion.keyframes.len();
+            return Err(invalid(format!("keyframes: wanted at most {MAX_KEYFRAMES}, got {count}")));
+        }
         Ok(motion)
     }
 
-    fn check_unfinished(&self, unfinished: &Path) -> Result<(), Refusal> {
+    /// Makes room for another unfinished import, at the cost of the oldest.
+    fn make_room(&self, unfinished: &Path) -> Result<(), Refusal> {
         let files = Files::with_extension(self.dir(), PART);
         let files = files.map_err(|error| failed(self.dir(), error))?;
         let others = files.names.iter().filter(|name| unfinished.file_name() != Some(name));
-        if others.count() < MAX_UNFINISHED {
-            return Ok(());
+        let mut others: Vec<_> = others.map(|name| self.dir().join(name)).collect();
+        others.sort_by_cached_key(|path| path.metadata().and_then(|data| data.modified()).ok());
+        let surplus = (others.len() + 1).saturating_sub(MAX_UNFINISHED);
+        for path in others.iter().take(surplus) {
+            file::remove(path).map_err(|error| failed(path, error))?;
         }
-        let message =
-            format!("{MAX_UNFINISHED} imports are unfinished: finish one, or wait an hour");
-        Err(Refusal::new(Code::Refused, message))
+        Ok(())
     }
 }
 

@@ -77,6 +77,8 @@ pub enum Event {
         id: Option<u32>,
         /// As it began.
         name: Option<String>,
+        /// Whether it was played to its end, as far as is known.
+        whole: bool,
         /// How that is known.
         why: String,
     },

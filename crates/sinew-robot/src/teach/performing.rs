@@ -152,7 +152,7 @@ impl Session {
             }
         }
         match performance.next() {
-            Ok(None) => self.play_ended("all of it was played"),
+            Ok(None) => self.played("all of it was played"),
             Err(refusal) => self.play_ended(refusal.message),
             Ok(Some((message, duration_ms))) => {
                 performance.exchange = Some(self.exchange(now, message));
@@ -215,7 +215,7 @@ impl Session {
                 self.performance = None;
                 self.play_ended("the robot did not answer a piece");
             }
-            None => self.play_ended("no action takes longer"),
+            None => self.played("no action takes longer"),
         }
     }
 

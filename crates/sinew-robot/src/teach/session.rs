@@ -254,7 +254,9 @@ impl Session {
         self.state.mode = None;
         self.answered = None;
         self.pushed = None;
-        self.performance = None;
+        if self.performance.is_some() {
+            self.play_ended("the link was lost");
+        }
         self.set_link(now, Link::Lost);
         let refusal = self.link_lost(now);
         self.fail_waiting(&refusal);

@@ -97,16 +97,28 @@ impl Session {
             self.play_until = None;
         } else if playing.observed && self.performance.is_some() {
             self.next_piece(now);
+        } else if playing.observed && self.ending.is_none() {
+            self.played("the robot's status");
         } else if playing.observed {
-            self.play_ended("the robot's status");
+            self.play_ended("stopped");
         }
     }
 
+    /// It was played to its end.
+    pub(super) fn played(&mut self, why: &str) {
+        self.end_playing(true, why.into());
+    }
+
+    /// It was not.
     pub(super) fn play_ended(&mut self, why: impl Into<String>) {
+        self.end_playing(false, why.into());
+    }
+
+    fn end_playing(&mut self, whole: bool, why: String) {
         self.play_until = None;
         self.performance = None;
         if let Some(Playing { id, name, .. }) = self.state.playing.take() {
-            self.event(Event::PlayEnded { id, name, why: why.into() });
+            self.event(Event::PlayEnded { id, name, whole, why });
         }
     }
 }

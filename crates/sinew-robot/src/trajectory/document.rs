@@ -8,6 +8,8 @@ use super::{Curves, Error, Interpolation, JointMap, Recording, recording::check_
 
 /// The version that is written, and the only one that is read.
 const VERSION: u32 = 1;
+/// Most keyframes: twelve times what a robot takes at once.
+pub const MAX_KEYFRAMES: usize = 240;
 /// A frame every so often where a motion is given by keyframes alone.
 const PERIOD_MS: usize = 20;
 
@@ -158,6 +160,10 @@ impl File {
 
     /// Keyframes of joints that no slot takes are left out with their joints.
     fn keyframes(&self, joints: &JointMap) -> Result<Vec<Keyframe>, Error> {
+        if self.keyframes.len() > MAX_KEYFRAMES {
+            let wanted = format!("at most {MAX_KEYFRAMES}");
+            return Err(Error::new("keyframes", wanted, self.keyframes.len()));
+        }
         let mut keyframes = Vec::new();
         for FileKeyframe { joint, time_ms, value } in &self.keyframes {
             if !self.joints.contains(joint) {

@@ -2,7 +2,10 @@ use std::collections::BTreeSet;
 
 use sinew_wire::teach::{JOINTS, KEYFRAME_SLOTS, Keyframe};
 
-use super::{Curves, Document, Error, Frame, Interpolation, JointMap, Pose, Recording, reduce};
+use super::{
+    Curves, Document, Error, Frame, Interpolation, JointMap, MAX_DURATION_MS, Pose, Recording,
+    reduce,
+};
 
 /// A piece that is further off than this is divided, if it can be, rad.
 const TOLERANCE: f32 = 0.03;
@@ -91,7 +94,11 @@ impl Plan {
         let (recording, moves) = source(document, frames, manner.interpolation)?;
         let (recording, limited) = limited(&recording, joints)?;
         let fastest = manner.max_velocity * (1.0 - CATCHING_UP);
-        let wanted = recording.faster(manner.speed)?;
+        if f64::from(recording.duration_ms()) / f64::from(manner.speed) > MAX_DURATION_MS.into() {
+            let wanted = format!("one at which it takes at most {MAX_DURATION_MS} ms");
+            return Err(Error::new("speed", wanted, manner.speed));
+        }
+        let wanted = recording.faster(manner.speed)?.without_gaps(LONGEST_MS / 2)?;
         let recording = wanted.no_faster_than(fastest)?;
         let slowed = recording.duration_ms() > wanted.duration_ms();
         let Some(first) = recording.frames().first() else {

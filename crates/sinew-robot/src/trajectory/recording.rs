@@ -150,6 +150,22 @@ impl Recording {
         Ok(faster)
     }
 
+    /// The same motion with frames on the straight line where there would be none for longer.
+    pub(super) fn without_gaps(&self, longest_ms: u32) -> Result<Recording, Error> {
+        let begin = self.frames.first().map_or(0, |frame| frame.time_ms);
+        let mut filled = Recording::new();
+        for frame in &self.frames {
+            while let Some(last) = filled.frames.last()
+                && frame.time_ms - last.time_ms > longest_ms
+            {
+                let time_ms = last.time_ms + longest_ms;
+                filled.push(time_ms, self.pose_at(time_ms - begin).unwrap_or_default())?;
+            }
+            filled.push(frame.time_ms, frame.positions)?;
+        }
+        Ok(filled)
+    }
+
     /// The same motion, with more time where a joint would be faster than this, rad/s.
     pub(super) fn no_faster_than(&self, velocity: f32) -> Result<Recording, Error> {
         let mut slower = Recording::new();

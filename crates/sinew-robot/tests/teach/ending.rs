@@ -96,7 +96,8 @@ fn the_end_of_a_playback_is_seen_in_the_status() {
     bench.mode = MODE_IDLE;
     bench.run(100);
     assert_eq!(bench.session.state().playing, None);
-    let ended = Event::PlayEnded { id: Some(1), name: None, why: "the robot's status".into() };
+    let ended =
+        Event::PlayEnded { id: Some(1), name: None, whole: true, why: "the robot's status".into() };
     assert!(bench.events.contains(&ended));
 }
 

@@ -232,7 +232,7 @@ fn a_lost_link_ends_it_for_good() {
     bench.mode = MODE_IDLE;
     bench.run(10_000);
     assert_eq!(bench.sent_as(0x41).len(), 1, "nothing is sent when it is back");
-    assert!(ended(&bench).is_some());
+    assert_eq!(ended(&bench), Some("the link was lost"));
 }
 
 #[test]

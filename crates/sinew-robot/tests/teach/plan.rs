@@ -214,12 +214,23 @@ fn a_joint_that_creeps_does_not_stay_behind() {
 }
 
 #[test]
-fn a_gap_that_no_keyframe_can_count_is_an_error() {
+fn a_gap_that_no_keyframe_can_count_is_filled() {
     let mut recording = Recording::new();
     recording.push(0, [0.0; 12]).unwrap();
-    recording.push(70_000, [1.0; 12]).unwrap();
-    let error = Plan::new(&document(recording), 0, Manner::default(), &G1_ARMS).unwrap_err();
-    assert!(error.to_string().contains("65535"), "{error}");
+    recording.push(100_000, [1.0; 12]).unwrap();
+    let plan = planned(recording, Manner::default());
+    assert_eq!(plan.duration_ms, 100_000);
+    assert!(plan.pieces.len() > 1);
+    for value in whole(&plan, [0.0; 12], 2.0).last().unwrap() {
+        assert!((value - 1.0).abs() <= plan.error + 1e-4, "{value}");
+    }
+}
+
+#[test]
+fn a_speed_at_which_it_takes_too_long_is_refused() {
+    let manner = Manner { speed: 0.05, ..Manner::default() };
+    let error = Plan::new(&document(dance(60)), 0, manner, &G1_ARMS).unwrap_err();
+    assert!(error.to_string().contains("600000 ms"), "{error}");
 }
 
 proptest! {

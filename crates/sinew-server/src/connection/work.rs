@@ -45,8 +45,9 @@ impl Work {
         self.waiting.clear();
     }
 
-    /// The next command that ends. Nothing is lost if this is dropped.
-    pub(super) async fn next(&mut self) -> Ended {
+    /// The next command that ends. Nothing is lost if this is dropped. Unless `begins`, none of
+    /// those that wait begins.
+    pub(super) async fn next(&mut self, begins: bool) -> Ended {
         poll_fn(|context| {
             for index in 0..self.urgent.len() {
                 if let Poll::Ready(ended) = self.urgent[index].as_mut().poll(context) {
@@ -54,7 +55,8 @@ impl Work {
                     return Poll::Ready(ended);
                 }
             }
-            if self.running.is_none()
+            if begins
+                && self.running.is_none()
                 && let Some((req, job)) = self.waiting.pop_front()
             {
                 self.running = Some(Box::pin(run(req, job)));

@@ -54,7 +54,10 @@ impl Member {
 
     /// Takes the controls from whoever has them.
     pub(crate) fn take_control(&self, client: &Client) {
-        lock(&self.control).holder = Some(client.clone());
+        let before = lock(&self.control).holder.replace(client.clone());
+        if let Some(before) = before.filter(|before| before.id != client.id) {
+            self.robot.taken(&before.name);
+        }
         self.changed.notify_one();
     }
 
@@ -135,9 +138,12 @@ impl Order {
         matches!(self, Order::Teach(verb) if verb.is_query())
     }
 
-    /// Whether it needs no controls: anyone may ask, and anyone may stop.
+    /// Whether it needs no controls: anyone may ask, anyone may stop, and the library is no robot.
     fn is_free(&self) -> bool {
-        self.is_query() || matches!(self, Order::Teach(Verb::Stop))
+        match self {
+            Order::Teach(Verb::Play { .. }) | Order::Vacuum(_) => false,
+            Order::Teach(verb) => verb.is_query() || verb.is_of_library() || *verb == Verb::Stop,
+        }
     }
 }
 

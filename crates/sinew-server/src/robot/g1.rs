@@ -43,8 +43,12 @@ impl Robot for Teacher {
     }
 
     /// Teaching belongs to the robot, not to a connection: it goes on, and ends by itself when
-    /// nobody asks for anything any more. So does what plays, unless it repeats.
+    /// nobody asks for anything any more. So does what plays, unless it is Sinew that repeats it.
     fn release(&self, by: &str) {
+        self.g1.release(by);
+    }
+
+    fn taken(&self, by: &str) {
         self.g1.release(by);
     }
 

@@ -13,9 +13,12 @@ use sinew_robot::{
     teach::{Answer, Target, Verb},
     trajectory::{Document, G1_ARMS, Manner, Plan},
 };
+use tokio::sync::Semaphore;
 
 /// Frames of a motion in one answer: some 200 kB.
 const SHOWN: usize = 2000;
+/// How many may work on the library at a time.
+const PLACES: usize = 4;
 
 /// A G1 that can be taught, with a library of motions beside what it keeps itself.
 ///
@@ -25,6 +28,7 @@ const SHOWN: usize = 2000;
 pub struct Teacher {
     pub(super) g1: G1,
     library: Arc<Library>,
+    places: Arc<Semaphore>,
 }
 
 /// Who asked, and when.
@@ -37,7 +41,7 @@ struct Asker<'a> {
 impl Teacher {
     /// A robot and a library, which others may use too.
     pub fn new(g1: G1, library: Arc<Library>) -> Self {
-        Teacher { g1, library }
+        Teacher { g1, library, places: Arc::new(Semaphore::new(PLACES)) }
     }
 
     pub(super) async fn teach(&self, verb: Verb, by: &str) -> Result<Value, Refusal> {
@@ -49,8 +53,10 @@ impl Teacher {
             Verb::Rename { .. } | Verb::Delete { .. } => self.change(verb, asker).await,
             Verb::Library => self.blocking(|library| library.list()).await.map(to_json),
             Verb::Show { name, from } => {
-                let document = self.blocking(move |library| library.load(&name)).await?;
-                Ok(shown(document, from as usize))
+                let shown = move |library: &Library| {
+                    library.load(&name).map(|document| shown(document, from as usize))
+                };
+                self.blocking(shown).await
             }
             Verb::Import { document, dropped, append, more } => {
                 let import = move |library: &Library| library.import(&document, append, more);
@@ -70,6 +76,8 @@ impl Teacher {
         &self,
         work: impl FnOnce(&Library) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
+        // Each may hold a long motion.
+        let _place = self.places.acquire().await;
         let library = Arc::clone(&self.library);
         let done = tokio::task::spawn_blocking(move || work(&library)).await;
         done.unwrap_or_else(|_| Err(Refusal::new(Code::Refused, "the library did not answer")))
@@ -96,15 +104,15 @@ impl Teacher {
         };
         let recording = (*recording).clone();
         let document = Document { name, created: now(), recording, keyframes };
-        let kept = self.blocking(move |library| library.replace(&document)).await;
+        let kept = self.blocking(move |library| keep_beside(library, &document)).await;
         let said = match &kept {
-            Ok(false) => "it is kept in the library too".into(),
-            Ok(true) => "it is kept in the library too, where it replaced one of this name".into(),
+            Ok(None) => "it is kept in the library too".into(),
+            Ok(Some(older)) => format!("in the library, what had this name is now {older:?}"),
             Err(refusal) => format!("it is not kept in the library: {}", refusal.message),
         };
         let mut value = to_json(outcome.map_err(|refusal| hinted(refusal, &said))?);
         value["library"] = kept.is_ok().into();
-        if kept != Ok(false) {
+        if kept != Ok(None) {
             let note = value["note"].as_str().map(|note| format!("{note}; {said}"));
             value["note"] = note.unwrap_or(said).into();
         }
@@ -151,8 +159,14 @@ impl Teacher {
         if *library {
             return self.perform(name, verb, asker).await;
         }
-        if special && self.has(&name).await? {
-            return self.perform(name, verb, asker).await;
+        if special {
+            if self.has(&name).await? {
+                return self.perform(name, verb, asker).await;
+            }
+            // Of what nobody has, it would be no help to say that it cannot be played so.
+            if !self.stored(&name, asker).await? {
+                return Err(Refusal::new(Code::NotFound, format!("no action is called {name:?}")));
+            }
         }
         match self.ask(verb.clone(), asker).await {
             Err(refusal) if refusal.code == Code::NotFound => {
@@ -163,6 +177,14 @@ impl Teacher {
             }
             outcome => outcome.map(to_json),
         }
+    }
+
+    /// Whether the robot keeps it.
+    async fn stored(&self, name: &str, asker: Asker<'_>) -> Result<bool, Refusal> {
+        let Answer::List { actions, .. } = self.ask(Verb::List, asker).await? else {
+            return Ok(false);
+        };
+        Ok(actions.iter().any(|action| action.name == name))
     }
 
     async fn has(&self, name: &str) -> Result<bool, Refusal> {
@@ -184,6 +206,11 @@ impl Teacher {
             let document = library.load(&title)?;
             let own = document.duration_ms() as f32;
             let in_time = (duration_ms > 0).then(|| own / duration_ms as f32);
+            if in_time.is_some_and(|speed| !(0.05..=4.0).contains(&speed)) {
+                let (least, most) = ((own / 4.0).ceil(), (own / 0.05).floor());
+                let wanted = format!("wanted {least} to {most} for this motion");
+                return Err(invalid(format!("duration_ms: {wanted}, got {duration_ms}")));
+            }
             let speed = speed.or(in_time).unwrap_or(1.0);
             let manner = Manner { interpolation, speed, ..Manner::default() };
             let plan = Plan::new(&document, frames as usize, manner, &G1_ARMS);
@@ -204,10 +231,9 @@ impl Teacher {
             _ => return self.ask(verb, asker).await.map(to_json),
         };
         if !verb.is_of_library() {
-            let Answer::List { actions, .. } = self.ask(Verb::List, asker).await? else {
-                return Ok(Value::Null);
-            };
-            let stored = actions.iter().any(|action| action.name == *name);
+            let stored = self.stored(name, asker).await;
+            let hint = "with library it would be done there";
+            let stored = stored.map_err(|refusal| hinted(refusal, hint))?;
             if stored || !self.has(name).await? {
                 let hint = match stored {
                     true => "with library it is done there, and the robot's stays as it is",
@@ -232,12 +258,35 @@ impl Teacher {
     }
 }
 
-/// A motion as its file has it, with some of its frames.
-fn shown(document: Document, from: usize) -> Value {
+/// Keeps a motion. What has its name already is not lost: it gets a new one, which is returned.
+fn keep_beside(library: &Library, document: &Document) -> Result<Option<String>, Refusal> {
+    let older = format!("{}~", document.name);
+    let moved = match library.rename(&document.name, &older) {
+        Err(refusal) if refusal.code == Code::Refused => {
+            library.delete(&older)?;
+            library.rename(&document.name, &older)
+        }
+        moved => moved,
+    };
+    match moved {
+        // Too long a name has no room for the mark, but need not be taken.
+        Err(refusal) if matches!(refusal.code, Code::NotFound | Code::InvalidArgument) => {
+            library.add(document).map(|()| None)
+        }
+        Err(refusal) => Err(refusal),
+        Ok(()) => library.add(document).map(|()| Some(older)),
+    }
+}
+
+/// A motion as its file has it, with some of its frames; keyframes come with the first.
+fn shown(mut document: Document, from: usize) -> Value {
     let total = document.recording.len();
     let duration_ms = document.duration_ms();
     let to = from.saturating_add(SHOWN);
     let recording = document.recording.part(from, to - 1);
+    if from > 0 {
+        document.keyframes.clear();
+    }
     let text = Document { recording, ..document }.to_json(&G1_ARMS);
     let mut value: Value = serde_json::from_str(&text).unwrap_or_default();
     value["duration_ms"] = duration_ms.into();

@@ -369,7 +369,9 @@ async fn anybody_may_stop_what_another_plays() {
     holder.ok(import(document("swing", frames(0, 500)))).await;
     holder.ok(play("swing")).await;
     school.moves().await;
-    for message in [play("swing"), about("delete", "swing"), import(document("x", frames(0, 2)))] {
+    // The library is no robot.
+    other.ok(import(document("x", frames(0, 2)))).await;
+    for message in [play("swing"), about("delete", "swing")] {
         let said = other.fails(message, "busy").await;
         assert!(said.contains(&holder.name), "{said}");
     }
@@ -790,4 +792,34 @@ async fn whoever_does_not_read_holds_up_nobody() {
         assert_eq!((&answer["req"], &answer["ok"]), (&json!(number), &json!(true)));
         assert_eq!(times(&answer["data"]).len(), 2000);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_loop_ends_when_the_controls_are_taken_from_who_asked_for_it() {
+    let school = School::open().await;
+    let (mut first, mut second) = (school.server.lines().await, school.server.lines().await);
+    first.ok(import(document("swing", frames(0, 100)))).await;
+    let mut looped = play("swing");
+    looped["loop"] = true.into();
+    first.ok(looped).await;
+    school.moves().await;
+    second.ok(json!({ "type": "TakeControl" })).await;
+    school.holds("taken").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_costs_no_other_motion_of_its_name() {
+    let school = School::open().await;
+    let mut client = school.server.lines().await;
+    client.ok(import(document("wave", frames(0, 40)))).await;
+    client.ok(teach("enter")).await;
+    client.ok(about("record_start", "wave")).await;
+    school.until("frames", |school| school.g1.state().recorded_frames >= 5);
+    client.ok(teach("record_stop")).await;
+    let saved = client.ok(teach("save")).await;
+    assert!(saved["note"].as_str().expect("is told").contains("wave~"), "{saved}");
+    let older = client.ok(about("show", "wave~")).await;
+    assert_eq!(older["frames_total"], 40);
+    let newer = client.ok(about("show", "wave")).await;
+    assert_eq!(newer["frames_total"], saved["frames"]);
 }

@@ -109,7 +109,7 @@ fn its_end_is_told_once() {
     pair.run(ms(20_000));
     let ended: Vec<_> =
         pair.rules.events.iter().filter(|e| matches!(e, Event::PlayEnded { .. })).collect();
-    let [Event::PlayEnded { id: None, name: Some(name), why }] = ended[..] else {
+    let [Event::PlayEnded { id: None, name: Some(name), whole: true, why }] = ended[..] else {
         panic!("{ended:?}")
     };
     assert_eq!((name.as_str(), why.as_str()), ("waving", "all of it was played"));

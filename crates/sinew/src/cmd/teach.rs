@@ -17,10 +17,10 @@ use crate::{
     DONE,
     client::{Client, Daemon},
     interrupt,
-    output::{self, BOLD, PLAIN},
+    output::{BOLD, PLAIN, printable},
 };
 
-use self::screen::{Progress, printable};
+use self::screen::Progress;
 
 /// Teach a robot motions and play them.
 #[derive(clap::Args)]
@@ -261,8 +261,8 @@ fn row(
 
 /// Says what the robot answered that is worth knowing.
 fn told(data: &Value, json: bool) -> anyhow::Result<u8> {
+    let mut out = std::io::stdout().lock();
     if json {
-        let mut out = std::io::stdout().lock();
         writeln!(out, "{data}")?;
         return Ok(DONE);
     }
@@ -271,12 +271,12 @@ fn told(data: &Value, json: bool) -> anyhow::Result<u8> {
         let error = error.map_or(String::new(), |rad| format!(", off by at most {rad:.4} rad"));
         let place = if keyframes == 0 && data["library"] == true { " in the library" } else { "" };
         match keyframes {
-            0 => println!("{frames} frames{place}"),
-            _ => println!("{frames} frames in {keyframes} keyframes{error}"),
+            0 => writeln!(out, "{frames} frames{place}")?,
+            _ => writeln!(out, "{frames} frames in {keyframes} keyframes{error}")?,
         }
     }
     if let Some(note) = data["note"].as_str() {
-        println!("{note}");
+        writeln!(out, "{}", printable(note))?;
     }
-    output::done(json)
+    Ok(DONE)
 }

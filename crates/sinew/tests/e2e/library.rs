@@ -658,7 +658,7 @@ fn what_cannot_be_done_is_said_and_told_by_the_exit_code() {
         (&["show", "nobody"], 1, "not_found"),
         (&["play", "nobody"], 1, "not_found"),
         (&["play", "nobody", "--library"], 1, "not_found"),
-        (&["play", "nobody", "--loop"], 1, "unsupported"),
+        (&["play", "nobody", "--loop"], 1, "not_found"),
         (&["play", "swing", "--speed", "9"], 1, "invalid_argument"),
         (&["play", "swing", "--speed", "0"], 1, "invalid_argument"),
         (&["play", "swing", "--speed", "fast"], 2, "fast"),

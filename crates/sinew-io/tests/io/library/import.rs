@@ -1,4 +1,7 @@
-use std::fs;
+use std::{
+    fs::{self, File},
+    time::{Duration, SystemTime},
+};
 
 use sinew_io::library::{Imported, MAX_UNFINISHED};
 use sinew_robot::{Code, trajectory::Document};
@@ -97,11 +100,15 @@ fn only_so_many_are_unfinished_at_once() {
     for number in 0..MAX_UNFINISHED {
         library.import(&motion(&number.to_string(), 5), false, true).unwrap();
     }
-    assert_eq!(code(library.import(&motion("more", 5), false, true)), Code::Refused);
-    library.import(&motion("whole", 5), false, false).unwrap();
-    library.import(&motion("0", 6), false, true).unwrap();
-    library.import(&part("0", 2000, 1), true, false).unwrap();
+    // Files of the same age would be told apart by nothing.
+    let oldest = library.dir().join("3.part");
+    let age = SystemTime::now() - Duration::from_secs(60);
+    File::options().append(true).open(oldest).unwrap().set_modified(age).unwrap();
     library.import(&motion("more", 5), false, true).unwrap();
+    let gone = library.import(&part("3", 2000, 1), true, false);
+    assert_eq!(code(gone), Code::NotFound, "the oldest had to go");
+    library.import(&part("0", 2000, 1), true, false).unwrap();
+    library.import(&part("more", 2000, 1), true, false).unwrap();
 }
 
 #[test]

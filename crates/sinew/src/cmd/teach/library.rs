@@ -8,15 +8,15 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use sinew_robot::trajectory::{
     Document, G1_ARMS, Imported, Interpolation, from_csv, from_seq, svg, terminal, to_csv,
 };
 
-use super::screen::{columns, printable};
-use crate::{DONE, client::Client};
+use super::screen::columns;
+use crate::{DONE, client::Client, output::printable};
 
 /// A file that is longer is no motion.
 const MAX_FILE: u64 = 16 << 20;
@@ -99,6 +99,7 @@ fn fetch(client: &mut Client, name: &str) -> anyhow::Result<Document> {
     let (mut whole, mut next) = fetch_part(client, name, 0)?;
     while let Some(from) = next {
         let (part, then) = fetch_part(client, name, from)?;
+        ensure!(part.created == whole.created, "the motion changed meanwhile");
         for frame in part.recording.frames() {
             let pushed = whole.recording.push(frame.time_ms, frame.positions);
             pushed.context("the motion changed meanwhile")?;
@@ -183,16 +184,17 @@ pub(super) fn import(
         }
     }
     let (name, seconds) = (&document.name, f64::from(document.duration_ms()) / 1000.0);
+    let mut out = std::io::stdout().lock();
     if json {
         let said = json!({ "name": name, "frames": frames, "duration_ms": document.duration_ms(),
                            "dropped": dropped });
-        println!("{said}");
+        writeln!(out, "{said}")?;
         return Ok(DONE);
     }
-    println!("{}: {frames} frames, {seconds:.1} s, in the library", printable(name));
+    writeln!(out, "{}: {frames} frames, {seconds:.1} s, in the library", printable(name))?;
     if !dropped.is_empty() {
         let dropped = printable(&dropped.join(", "));
-        println!("left out, since the twelve slots have no place for them: {dropped}");
+        writeln!(out, "left out, since the twelve slots have no place for them: {dropped}")?;
     }
     Ok(DONE)
 }

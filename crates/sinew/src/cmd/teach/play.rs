@@ -2,20 +2,17 @@
 
 use std::{
     io::{IsTerminal, Write},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 
-use super::{
-    Interpolation,
-    screen::{Progress, printable},
-    target, told,
-};
+use super::{Interpolation, screen::Progress, target, told};
 use crate::{
-    DONE,
+    DONE, FAILED,
     client::Client,
     interrupt::{self, Interrupted},
+    output::printable,
 };
 
 #[derive(clap::Args)]
@@ -74,33 +71,43 @@ pub(super) fn run(client: &mut Client, args: &Args, json: bool) -> anyhow::Resul
         command["speed"] = speed.into();
     }
     let data = client.request(command)?;
+    let mut out = std::io::stdout().lock();
     if !json {
         if let Some(pieces) = data["pieces"].as_u64() {
             let error = data["error_rad"].as_f64().unwrap_or_default();
             let seconds = data["duration_ms"].as_f64().unwrap_or_default() / 1000.0;
-            println!("{seconds:.1} s in {pieces} pieces, off by at most {error:.4} rad");
+            writeln!(out, "{seconds:.1} s in {pieces} pieces, off by at most {error:.4} rad")?;
         }
         for joint in data["limited"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            println!("{joint} goes only as far as its limit");
+            writeln!(out, "{joint} goes only as far as its limit")?;
         }
     }
+    drop(out);
     told(&data, json)?;
     // What repeats ends with the connection, so there is something to wait for.
     let waits = !args.no_wait && (args.wait || args.looped || std::io::stderr().is_terminal());
     if waits { wait(client, &interrupted, json) } else { Ok(DONE) }
 }
 
-/// Follows the robot's state until nothing plays any more.
+/// How long the reason for the end may be behind the end.
+const BEHIND: Duration = Duration::from_secs(1);
+
+/// Follows the robot's state until nothing plays any more; fails if that was not the motion's end.
 fn wait(client: &mut Client, interrupted: &Interrupted, json: bool) -> anyhow::Result<u8> {
     let topics = json!(["state", "events"]);
     client.request(json!({ "type": "Subscribe", "topics": topics, "max_hz": 10 }))?;
     client.set_patience(Duration::from_millis(100))?;
     let mut progress = Progress::new(json);
-    let mut stopped = false;
+    let (mut stopped, mut over) = (false, None::<Instant>);
     loop {
         if interrupted.is_set() && !stopped {
             stopped = true;
             client.send(super::teach("stop"))?;
+        }
+        if over.is_some_and(|since| since.elapsed() > BEHIND) {
+            // It ended before it was asked about, so nobody says why.
+            progress.end();
+            return Ok(DONE);
         }
         let Some(message) = client.next()? else { continue };
         let data = &message["data"];
@@ -108,11 +115,9 @@ fn wait(client: &mut Client, interrupted: &Interrupted, json: bool) -> anyhow::R
             // Those of robots that cannot play are no news.
             Some("state") if data["state"]["teaching"].is_boolean() => {
                 let playing = &data["state"]["playing"];
-                let link = data["link"]["state"].as_str().unwrap_or_default();
-                if playing.is_null() || link == "lost" {
-                    progress.end();
-                    anyhow::ensure!(link != "lost", "the link to the robot was lost");
-                    return Ok(DONE);
+                if playing.is_null() {
+                    over.get_or_insert_with(Instant::now);
+                    continue;
                 }
                 let ms = |name: &str| playing[name].as_u64().map(Duration::from_millis);
                 let name = printable(playing["name"].as_str().unwrap_or("an action"));
@@ -127,7 +132,7 @@ fn wait(client: &mut Client, interrupted: &Interrupted, json: bool) -> anyhow::R
                 } else if let Some(why) = data["why"].as_str() {
                     eprintln!("ended: {}", printable(why));
                 }
-                return Ok(DONE);
+                return Ok(if data["whole"] == true { DONE } else { FAILED });
             }
             _ => {}
         }

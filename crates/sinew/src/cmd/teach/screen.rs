@@ -40,13 +40,6 @@ impl Progress {
     }
 }
 
-/// Somebody else's text without anything that moves a cursor.
-pub(crate) fn printable(text: &str) -> String {
-    let escaped =
-        |c: char| if c.is_control() { c.escape_default().collect() } else { c.to_string() };
-    text.chars().map(escaped).collect()
-}
-
 /// How wide the terminal is; 80 columns where there is none.
 pub(crate) fn columns() -> u16 {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col);
