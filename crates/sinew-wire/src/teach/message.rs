@@ -1,6 +1,4 @@
-use super::{
-    Actions, Command, Datagram, Layout, Play, Save, Sequence, State, Status, actions::ACTION_LEN,
-};
+use super::{Actions, Command, Datagram, Layout, Play, Save, Sequence, State, Status};
 use crate::{
     Error, Got, Result, Wanted,
     bytes::{Reader, Writer},
@@ -147,7 +145,9 @@ impl<'a> Message<'a> {
     #[cfg(feature = "alloc")]
     pub fn to_vec(&self, layout: Layout, sequence: Sequence) -> Result<alloc::vec::Vec<u8>> {
         let payload_room = match self {
-            Message::List(actions) => 2 + actions.len() * ACTION_LEN + actions.rest().len(),
+            Message::List(actions) => {
+                2 + actions.len() * super::actions::ACTION_LEN + actions.rest().len()
+            }
             Message::Unknown { payload, .. } => payload.len(),
             other => SAVE_LEN + other.rest().len(),
         };
