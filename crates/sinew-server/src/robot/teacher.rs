@@ -76,10 +76,14 @@ impl Teacher {
         &self,
         work: impl FnOnce(&Library) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
-        // Each may hold a long motion.
-        let _place = self.places.acquire().await;
         let library = Arc::clone(&self.library);
-        let done = tokio::task::spawn_blocking(move || work(&library)).await;
+        // Each may hold a long motion, also when nobody waits for it any more.
+        let place = Arc::clone(&self.places).acquire_owned().await;
+        let work = move || {
+            let _place = place;
+            work(&library)
+        };
+        let done = tokio::task::spawn_blocking(work).await;
         done.unwrap_or_else(|_| Err(Refusal::new(Code::Refused, "the library did not answer")))
     }
 
@@ -94,15 +98,15 @@ impl Teacher {
             _ => (None, Vec::new()),
         };
         let recording = self.g1.state().recorded.clone();
-        let (Some(name), Some(recording)) = (name, recording) else {
+        let (Some(name), Some(recording)) = (name, &recording) else {
             return outcome.map(to_json).map_err(|refusal| match refusal.code {
-                Code::Refused | Code::Unsupported | Code::NotReady => {
-                    hinted(refusal, "with library it is kept here, if there is a recording")
+                Code::Refused | Code::Unsupported | Code::NotReady if recording.is_some() => {
+                    hinted(refusal, "with library the last recording is kept here")
                 }
                 _ => refusal,
             });
         };
-        let recording = (*recording).clone();
+        let recording = (**recording).clone();
         let document = Document { name, created: now(), recording, keyframes };
         let kept = self.blocking(move |library| keep_beside(library, &document)).await;
         let said = match &kept {
