@@ -53,6 +53,8 @@ pub struct Session {
     /// A motion whose first piece is `active`.
     pub(super) rehearsed: Option<Rehearsed>,
     pub(super) performance: Option<Performance>,
+    /// What plays will not be played to its end, since the link was lost.
+    pub(super) play_was_cut: bool,
     pub(super) ending: Option<Ending>,
     pub(super) maintain_at: Option<Instant>,
     /// When somebody last asked for something.
@@ -89,6 +91,7 @@ impl Session {
             active: None,
             rehearsed: None,
             performance: None,
+            play_was_cut: false,
             ending: None,
             maintain_at: None,
             asked: now,
@@ -254,9 +257,8 @@ impl Session {
         self.state.mode = None;
         self.answered = None;
         self.pushed = None;
-        if self.performance.is_some() {
-            self.play_ended("the link was lost");
-        }
+        // The robot may still be at the last piece.
+        self.play_was_cut |= self.performance.take().is_some();
         self.set_link(now, Link::Lost);
         let refusal = self.link_lost(now);
         self.fail_waiting(&refusal);

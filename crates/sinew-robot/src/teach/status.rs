@@ -98,7 +98,7 @@ impl Session {
         } else if playing.observed && self.performance.is_some() {
             self.next_piece(now);
         } else if playing.observed && self.ending.is_none() {
-            self.played("the robot's status");
+            self.played("the robot says so");
         } else if playing.observed {
             self.play_ended("stopped");
         }
@@ -117,6 +117,10 @@ impl Session {
     fn end_playing(&mut self, whole: bool, why: String) {
         self.play_until = None;
         self.performance = None;
+        let (whole, why) = match std::mem::take(&mut self.play_was_cut) {
+            true => (false, "the link was lost".into()),
+            false => (whole, why),
+        };
         if let Some(Playing { id, name, .. }) = self.state.playing.take() {
             self.event(Event::PlayEnded { id, name, whole, why });
         }

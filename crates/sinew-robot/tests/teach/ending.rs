@@ -97,7 +97,7 @@ fn the_end_of_a_playback_is_seen_in_the_status() {
     bench.run(100);
     assert_eq!(bench.session.state().playing, None);
     let ended =
-        Event::PlayEnded { id: Some(1), name: None, whole: true, why: "the robot's status".into() };
+        Event::PlayEnded { id: Some(1), name: None, whole: true, why: "the robot says so".into() };
     assert!(bench.events.contains(&ended));
 }
 

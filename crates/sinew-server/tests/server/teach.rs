@@ -736,7 +736,7 @@ async fn arms_never_jump() {
             break;
         }
         // A machine that is busy elsewhere may silence the robot for 200 ms, which ends it.
-        assert_eq!(why, "the robot's status");
+        assert_eq!(why, "the link was lost");
         assert!(begin.elapsed() < DEADLINE, "it is cut short again and again");
         until("the link", || school.g1.state().link == Link::Ready).await;
     }

@@ -204,8 +204,7 @@ fn wait_robots(lines: &str) {
 /// Whether a play ended for want of a robot: a machine that is busy elsewhere may silence it for
 /// 200 ms, which counts as a link that is lost.
 fn is_cut(said: &str) -> bool {
-    let reasons =
-        ["the robot's status", "link to the robot was lost", "link_lost", "tell its pose"];
+    let reasons = ["the link was lost", "link to the robot was lost", "link_lost", "tell its pose"];
     reasons.iter().any(|why| said.contains(why))
 }
 

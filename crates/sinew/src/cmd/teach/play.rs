@@ -114,6 +114,10 @@ fn wait(client: &mut Client, interrupted: &Interrupted, json: bool) -> anyhow::R
         match message["topic"].as_str() {
             // Those of robots that cannot play are no news.
             Some("state") if data["state"]["teaching"].is_boolean() => {
+                if data["link"]["state"] == "lost" {
+                    progress.end();
+                    anyhow::bail!("the link to the robot was lost");
+                }
                 let playing = &data["state"]["playing"];
                 if playing.is_null() {
                     over.get_or_insert_with(Instant::now);
