@@ -17,7 +17,7 @@ mod seq;
 
 pub use csv::{from_csv, to_csv};
 pub use curve::{Curves, Interpolation};
-pub use document::{Document, MAX_KEYFRAMES};
+pub use document::{Document, MAX_KEYFRAMES, VERSION};
 pub use error::Error;
 pub use joints::{G1_ARMS, JointMap};
 pub use plan::{Manner, Piece, Plan};

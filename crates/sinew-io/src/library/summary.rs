@@ -4,9 +4,8 @@ use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, SeqAccess, Visitor},
 };
+use sinew_robot::trajectory::VERSION;
 
-/// The version of a document that is read.
-const VERSION: u32 = 1;
 /// An error may repeat a string of the file, however long that is.
 const MAX_MESSAGE: usize = 200;
 

@@ -7,7 +7,7 @@ use sinew_wire::teach::{JOINTS, Keyframe};
 use super::{Curves, Error, Interpolation, JointMap, Recording, recording::check_size};
 
 /// The version that is written, and the only one that is read.
-const VERSION: u32 = 1;
+pub const VERSION: u32 = 1;
 /// Most keyframes: twelve times what a robot takes at once.
 pub const MAX_KEYFRAMES: usize = 240;
 /// A frame every so often where a motion is given by keyframes alone.
