@@ -162,13 +162,15 @@ impl Robot for Source {
         &[GROUP]
     }
 
-    fn execute<'a>(&'a self, _: Command, _: &'a str) -> Boxed<'a, Result<(), Refusal>> {
+    fn execute<'a>(&'a self, _: Command, _: &'a str, _: Instant) -> Boxed<'a, Result<(), Refusal>> {
         Box::pin(async { Ok(()) })
     }
 
     fn stop(&self, _: &str) {}
 
     fn release(&self, _: &str) {}
+
+    fn taken(&self, _: &str) {}
 
     fn snapshot(&self) -> Snapshot {
         Snapshot {

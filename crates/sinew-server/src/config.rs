@@ -6,6 +6,9 @@ use std::{
 
 use crate::Tokens;
 
+/// Files that robots, the library and the process itself need.
+const KEPT_FILES: usize = 40;
+
 /// Where to listen, and to whom.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -19,8 +22,13 @@ pub struct Config {
     pub tokens: Tokens,
     /// Lets `tcp` listen further than loopback without a token.
     pub legacy_open: bool,
-    /// Most connections at a time, all ports together.
+    /// Names, beside addresses and `localhost`, by which browsers may know this machine.
+    pub hosts: Vec<String>,
+    /// Most known clients at a time, all ports together.
     pub max_clients: usize,
+    /// Most connections at a time that have not sent a valid message yet, and as many silent ones
+    /// of `tcp`.
+    pub max_strangers: usize,
     /// A client whose socket takes no byte for this long is dropped.
     pub write_timeout: Duration,
 }
@@ -34,7 +42,9 @@ impl Default for Config {
             http: local(8787),
             tokens: Tokens::default(),
             legacy_open: false,
+            hosts: Vec::new(),
             max_clients: 4096,
+            max_strangers: 512,
             write_timeout: Duration::from_secs(10),
         }
     }
@@ -44,6 +54,15 @@ impl Config {
     /// Whether 5555 listens to the network and asks nobody for a token.
     pub(crate) fn is_open_to_all(&self) -> bool {
         self.legacy_open && self.tcp.is_some_and(|address| !address.ip().is_loopback())
+    }
+
+    /// Takes no more clients than the process may have files open, with some of them kept for
+    /// robots and for clients that want to stop one.
+    pub fn within(mut self, files: usize) -> Self {
+        self.max_strangers = self.max_strangers.min(files / 8).max(8);
+        let kept = KEPT_FILES + 2 * self.max_strangers;
+        self.max_clients = self.max_clients.min(files.saturating_sub(kept)).max(1);
+        self
     }
 
     /// Refuses to listen to the network without tokens.

@@ -1,10 +1,12 @@
-//! The life of a client that keeps a connection: one task, one loop, for every framing.
+//! The life of a client that keeps a connection, for every framing.
 //!
-//! Nothing here waits for anything but the next thing to happen: a command that hangs does not
-//! keep the next message from being read, so that Stop is heard at once; and a client that does
-//! not read holds only its own output.
+//! A connection has two halves. The [`Ear`] hears the client; the [`Connection`] reads its messages,
+//! has its commands carried out, and writes to it. Nothing here waits for anything but the next
+//! thing to happen: a command that hangs does not keep the next message from being read, and a
+//! client that does not read holds only its own output.
 
 mod ask;
+mod ear;
 mod work;
 
 use std::{
@@ -12,39 +14,43 @@ use std::{
     io,
     mem::MaybeUninit,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     task::{Poll, ready},
-    time::Duration,
 };
 
 use bytes::BytesMut;
 use serde_json::{Value, json};
 use sinew_robot::{Code, Refusal};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf},
-    time::{Instant, sleep_until, timeout},
+    io::{AsyncRead, AsyncWriteExt, ReadBuf},
+    time::{Instant, sleep_until},
 };
 
+pub(crate) use self::ear::Ear;
+use self::{
+    ear::{Heard, Inbox, Peer},
+    work::{Ended, Work},
+};
 use crate::{
     Access,
-    frame::{Framing, Incoming, MAX_MESSAGE},
-    hub::{Client, Hub},
+    frame::{Framing, MAX_MESSAGE},
+    hub::{Hub, Stamp},
     message::{self, Request},
+    stream::Writer,
     telemetry::Telemetry,
 };
-use work::Work;
 
-/// A client that leaves this much unread is not listened to, nor worked for, until it reads.
+/// A client that leaves this much unread is not worked for until it reads.
 const MAX_UNREAD: usize = 1 << 20;
-/// How long, and how far, what a client still sends is read after the last word to it; closing
-/// before would take that word back.
-const LINGER: (Duration, usize) = (Duration::from_secs(2), 16 << 20);
+/// The same for one that has not sent anything valid yet.
+const MAX_UNREAD_NEW: usize = 16 << 10;
 
+/// The half of a connection that answers the client.
 pub(crate) struct Connection {
     hub: Arc<Hub>,
-    client: Client,
+    peer: Arc<Peer>,
     framing: Framing,
-    inbox: BytesMut,
+    inbox: Inbox,
     out: Vec<u8>,
     /// Bytes of `out` that are sent.
     sent: usize,
@@ -53,6 +59,8 @@ pub(crate) struct Connection {
     /// A length-prefixed client that has never used `req` does not expect answers.
     uses_req: bool,
     reading: Reading,
+    /// It set something moving that goes on by itself, so its absence must be noticed soon.
+    watched: Watched,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,22 +71,32 @@ enum Reading {
     Ended(Instant),
     /// The connection is to be closed once all is written.
     Closing,
+    /// The connection is no more.
+    Gone,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Watched {
+    No,
+    Wanted,
+    Yes,
 }
 
 impl Connection {
-    pub(crate) fn new(hub: Arc<Hub>, client: Client, framing: Framing) -> Self {
-        let telemetry = Telemetry::new(Arc::clone(&hub), client.id);
+    fn new(hub: Arc<Hub>, peer: Arc<Peer>, framing: Framing, inbox: Inbox) -> Self {
+        let telemetry = Telemetry::new(Arc::clone(&hub), peer.client().id);
         let mut connection = Connection {
             hub,
-            client,
+            peer,
             framing,
-            inbox: BytesMut::new(),
+            inbox,
             out: Vec::new(),
             sent: 0,
             work: Work::default(),
             telemetry,
             uses_req: false,
             reading: Reading::Open,
+            watched: Watched::No,
         };
         connection.stream_legacy();
         connection
@@ -86,12 +104,11 @@ impl Connection {
 
     /// Serves the client until it has gone. The controls it holds are freed in `drop`, whatever
     /// ends it.
-    pub(crate) async fn serve(mut self, stream: impl AsyncRead + AsyncWrite + Unpin) {
+    async fn serve(mut self, mut writer: Writer) {
         let mut closing = self.hub.closing.subscribe();
-        let (mut reader, mut writer) = tokio::io::split(stream);
         while !self.is_done() {
             let all_sent = self.out.is_empty();
-            let has_room = self.out.len() < MAX_UNREAD;
+            let has_room = self.out.len() < self.most_unread();
             let listens = self.reading == Reading::Open && has_room;
             let turn = self.telemetry.turn;
             let patience = match self.reading {
@@ -101,9 +118,9 @@ impl Connection {
                 _ => None,
             };
             tokio::select! {
-                result = read(&mut reader, &mut self.inbox), if listens => match result {
-                    Ok(0) | Err(_) => self.ended(),
-                    Ok(_) => self.take_messages(),
+                heard = self.inbox.recv(), if listens => match heard {
+                    Some(heard) => self.take(heard).await,
+                    None => self.ended(),
                 },
                 (req, result) = self.work.next(has_room), if !self.work.is_empty() => {
                     self.respond(req.as_ref(), &result);
@@ -117,11 +134,23 @@ impl Connection {
                     self.telemetry.woken();
                 }
                 () = wait_until(patience), if patience.is_some() => return,
-                _ = closing.changed() => self.reading = Reading::Closing,
+                _ = closing.changed() => self.close(),
+            }
+            if self.watched == Watched::Wanted {
+                self.watched = Watched::Yes;
+                // A socket that cannot be watched is one that has gone.
+                let _ = writer.watch();
             }
         }
         if self.reading == Reading::Closing {
-            linger(&mut reader, &mut writer).await;
+            let _ = writer.shutdown().await;
+        }
+    }
+
+    fn most_unread(&self) -> usize {
+        match self.peer.is_new.load(Ordering::Acquire) {
+            true => MAX_UNREAD_NEW,
+            false => MAX_UNREAD,
         }
     }
 
@@ -130,6 +159,7 @@ impl Connection {
             Reading::Open => false,
             Reading::Ended(_) => self.telemetry.is_empty() && self.work.is_empty(),
             Reading::Closing => true,
+            Reading::Gone => return true,
         };
         idle && self.out.is_empty()
     }
@@ -143,59 +173,75 @@ impl Connection {
     }
 
     fn leave(&self) {
-        for member in &self.hub.robots {
-            member.leave(&self.client);
-        }
+        self.peer.leave(&self.hub);
     }
 
-    fn take_messages(&mut self) {
-        while self.reading == Reading::Open {
-            match self.framing.next(&mut self.inbox) {
-                None => break,
-                Some(Incoming::Message(text)) => self.take_message(&text),
-                Some(Incoming::Pong(payload)) => self.framing.put_pong(&payload, &mut self.out),
-                Some(Incoming::TooLarge) => {
-                    let message = format!("a message has at most {MAX_MESSAGE} bytes");
-                    // Said to every client: the connection is about to close on it.
-                    self.uses_req = true;
-                    self.respond(None, &Err(Refusal::new(Code::TooLarge, message)));
-                    self.framing.put_farewell(&mut self.out);
-                    self.reading = Reading::Closing;
-                }
-                Some(Incoming::Close(farewell)) => {
-                    self.out.extend_from_slice(&farewell);
-                    self.reading = Reading::Closing;
-                }
+    /// Ends the connection once all is written.
+    fn close(&mut self) {
+        self.reading = Reading::Closing;
+        self.work.forget_waiting();
+        self.leave();
+    }
+
+    /// Does what the client asked for.
+    async fn take(&mut self, heard: Heard) {
+        self.peer.took(&heard);
+        match heard {
+            Heard::Message { text, stamp, _large } => {
+                let hub = Arc::clone(&self.hub);
+                let _turn = hub.turn_to_read(text.len()).await;
+                self.take_message(&text, stamp);
             }
+            Heard::Stopped(req, result) => {
+                self.uses_req |= req.is_some();
+                self.respond(req.as_ref(), &result);
+            }
+            Heard::Stopping(running) => self.work.add_running(running),
+            Heard::Skipped(refusal) => self.respond(None, &Err(refusal)),
+            Heard::Ping(payload) => self.framing.put_pong(&payload, &mut self.out),
+            Heard::TooLarge => {
+                let message = format!("a message has at most {MAX_MESSAGE} bytes");
+                // Said to every client: the connection is about to close on it.
+                self.uses_req = true;
+                self.respond(None, &Err(Refusal::new(Code::TooLarge, message)));
+                self.framing.put_farewell(&mut self.out);
+                self.close();
+            }
+            Heard::Close(farewell) => {
+                self.out.extend_from_slice(&farewell);
+                self.close();
+            }
+            Heard::Gone => self.reading = Reading::Gone,
         }
-        if self.reading == Reading::Closing {
-            self.work.forget_waiting();
-            self.leave();
-        }
-        // What waits for its first byte should own no memory.
-        if self.inbox.is_empty() {
-            self.inbox = BytesMut::new();
+        let unheard = self.peer.take_unheard();
+        if unheard > 0 {
+            let message = format!(
+                "{unheard} messages were dropped: they came faster than they could be answered, or \
+                 the answers were not read"
+            );
+            self.respond(None, &Err(Refusal::new(Code::Busy, message)));
         }
     }
 
-    fn take_message(&mut self, text: &[u8]) {
-        let request = match &self.framing {
+    fn take_message(&mut self, text: &[u8], stamp: Stamp) {
+        let request = match self.framing {
             Framing::Prefixed => Request::parse_legacy(text),
             _ => Request::parse(text),
         };
-        if is_http(text) {
+        if !request.is_json() && self.peer.is_new.load(Ordering::Acquire) {
             // A web page can make a browser send a form to any port; its lines must not drive.
-            self.client.access = self.client.access.min(Access::Read);
+            let mut client = self.peer.client();
+            client.access = client.access.min(Access::Read);
         }
         self.uses_req |= request.req.is_some();
-        self.ask(request);
+        self.ask(request, stamp);
     }
 
     /// Answers a command.
     fn respond(&mut self, req: Option<&Value>, result: &Result<Value, Refusal>) {
         self.hub.metrics.count_command(result);
         let Some(answer) = message::answer(req, result) else { return };
-        match &self.framing {
+        match self.framing {
             Framing::Prefixed if !self.uses_req => {}
             Framing::Prefixed => self.put(&json!({ "topic": "reply", "payload": answer })),
             _ => self.put(&answer),
@@ -207,9 +253,9 @@ impl Connection {
     }
 
     fn take_telemetry(&mut self) {
-        let legacy = matches!(self.framing, Framing::Prefixed);
+        let legacy = self.framing == Framing::Prefixed;
         let silent = legacy && !self.uses_req;
-        let framing = &self.framing;
+        let framing = self.framing;
         self.telemetry.take(framing, &mut self.out, |count, out| {
             let lost = json!({ "type": "Lost", "count": count });
             let lost = if legacy { json!({ "topic": "reply", "payload": lost }) } else { lost };
@@ -237,11 +283,6 @@ impl Drop for Connection {
     }
 }
 
-/// Whether this is the first line of an HTTP request.
-fn is_http(text: &[u8]) -> bool {
-    text.ends_with(b" HTTP/1.1") || text.ends_with(b" HTTP/1.0")
-}
-
 async fn wait_until(instant: Option<Instant>) {
     if let Some(instant) = instant {
         sleep_until(instant).await;
@@ -250,7 +291,10 @@ async fn wait_until(instant: Option<Instant>) {
 
 /// Reads what is there. The buffer is on the stack, and only while there is something to read: a
 /// client that is silent costs no memory.
-async fn read(reader: &mut (impl AsyncRead + Unpin), inbox: &mut BytesMut) -> io::Result<usize> {
+pub(crate) async fn read(
+    reader: &mut (impl AsyncRead + Unpin),
+    inbox: &mut BytesMut,
+) -> io::Result<usize> {
     poll_fn(|context| {
         let mut space = [MaybeUninit::uninit(); 8 << 10];
         let mut buffer = ReadBuf::uninit(&mut space);
@@ -259,15 +303,4 @@ async fn read(reader: &mut (impl AsyncRead + Unpin), inbox: &mut BytesMut) -> io
         Poll::Ready(Ok(buffer.filled().len()))
     })
     .await
-}
-
-/// Ends the writing side, then reads on for a moment.
-async fn linger(reader: &mut (impl AsyncRead + Unpin), writer: &mut (impl AsyncWrite + Unpin)) {
-    let end = async {
-        writer.shutdown().await?;
-        let mut rest = reader.take(LINGER.1 as u64);
-        tokio::io::copy(&mut rest, &mut tokio::io::sink()).await
-    };
-    // Whatever goes wrong now, the connection ends.
-    let _ = timeout(LINGER.0, end).await;
 }

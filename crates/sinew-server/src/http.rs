@@ -1,35 +1,48 @@
 //! HTTP: looking at robots, single commands, figures for Prometheus, and the way to a WebSocket.
+//!
+//! Requests are taken on the thread that hears clients. What stops a robot is carried out there;
+//! everything else is handed to the workers.
 
 mod gate;
 mod page;
 mod upgrade;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use axum::{
-    Router,
-    body::Body,
+    Extension, Router,
+    body::{Body, Bytes, HttpBody},
     extract::{Path, Request, State},
     http::{HeaderValue, StatusCode, header},
     middleware::from_fn_with_state,
     response::{IntoResponse, Response},
     routing::{get, post},
-    serve::Listener,
+};
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
 };
 use serde_json::{Value, json};
-use sinew_robot::{Code, Refusal, teach::Verb, vacuum::Command};
-use tokio::net::TcpListener;
+use sinew_robot::{Code, Refusal, teach::Verb};
+use tokio::{net::TcpListener, sync::OwnedSemaphorePermit, task::JoinHandle, time::timeout};
 
 use crate::{
     Access, Capability,
-    frame::MAX_MESSAGE,
-    hub::{Hub, Lease, Member, Order},
-    listen, message,
-    message::Asked,
+    frame::{MAX_MESSAGE, SMALL_MESSAGE},
+    hub::{Hub, Lease, Member, Order, Stamp},
+    listen,
+    lobby::Guest,
+    message::{self, Asked},
     metrics::{self, Transport},
     stream::Stream,
 };
 use gate::Visitor;
+
+/// How long a client may take from one request to the end of the next one's head, and for a body.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// What a head may take.
+const MAX_HEAD: usize = 32 << 10;
 
 /// What every handler knows.
 #[derive(Debug, Clone)]
@@ -37,6 +50,13 @@ struct Desk {
     hub: Arc<Hub>,
     /// Whether visitors need no token.
     open: bool,
+}
+
+/// The other end of a connection.
+#[derive(Debug, Clone)]
+struct Peer {
+    address: SocketAddr,
+    guest: Arc<Guest>,
 }
 
 pub(crate) async fn serve(listener: TcpListener, hub: Arc<Hub>, open: bool) {
@@ -55,57 +75,81 @@ pub(crate) async fn serve(listener: TcpListener, hub: Arc<Hub>, open: bool) {
         })
         .layer(from_fn_with_state(desk.clone(), gate::check))
         .with_state(desk);
-    let service = router.into_make_service_with_connect_info::<gate::Peer>();
-    // Ends only with its task.
-    let _ = axum::serve(Door { listener, hub }, service).await;
-}
-
-/// Lets clients in as the other ports do.
-struct Door {
-    listener: TcpListener,
-    hub: Arc<Hub>,
-}
-
-impl Listener for Door {
-    type Io = Stream;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Stream, SocketAddr) {
-        let transport = Transport::Http;
-        let (socket, peer, seat) = listen::accept(&self.listener, &self.hub, transport).await;
-        (Stream::new(socket, seat, Arc::clone(&self.hub), transport), peer)
+    loop {
+        let (stream, address) = listen::accept(&listener, &hub, Transport::Http, open).await;
+        let peer = Peer { address, guest: Arc::clone(stream.guest()) };
+        let service = router.clone().layer(Extension(peer));
+        tokio::spawn(converse(Arc::clone(&hub), stream, service));
     }
+}
 
-    fn local_addr(&self) -> std::io::Result<SocketAddr> {
-        self.listener.local_addr()
+/// Serves one connection.
+async fn converse(hub: Arc<Hub>, stream: Stream, router: Router) {
+    let mut closing = hub.closing.subscribe();
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .max_buf_size(MAX_HEAD)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        .with_upgrades();
+    let mut connection = pin!(connection);
+    // However it ends, there is nothing left to do for it.
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        _ = closing.changed() => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}
+
+/// Has the workers do something; dropped, it is not done any further.
+struct Handed<T>(JoinHandle<T>);
+
+impl<T> Drop for Handed<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Desk {
+    /// Has the workers make an answer.
+    async fn hand_on(&self, answer: impl Future<Output = Response> + Send + 'static) -> Response {
+        let mut handed = Handed(self.hub.workers.spawn(answer));
+        (&mut handed.0).await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
     }
 }
 
 async fn robots(State(desk): State<Desk>, visitor: Visitor) -> Response {
-    match visitor.permit(Access::Read) {
-        Ok(()) => document(&desk.hub.to_json()),
-        Err(refusal) => visitor.turn_away(&refusal),
+    if let Err(refusal) = visitor.permit(Access::Read) {
+        return visitor.turn_away(refusal).await;
     }
+    let hub = Arc::clone(&desk.hub);
+    desk.hand_on(async move { document(&hub.to_json()) }).await
 }
 
 async fn robot(State(desk): State<Desk>, visitor: Visitor, Path(name): Path<String>) -> Response {
     if let Err(refusal) = visitor.permit(Access::Read) {
-        return visitor.turn_away(&refusal);
+        return visitor.turn_away(refusal).await;
     }
-    match desk.hub.robot(Some(&name), None) {
-        Ok(member) => document(&member.to_json()),
-        Err(refusal) => failure(&refusal),
-    }
+    let hub = Arc::clone(&desk.hub);
+    desk.hand_on(async move {
+        match hub.robot(Some(&name), None) {
+            Ok(member) => document(&member.to_json()),
+            Err(refusal) => failure(&refusal),
+        }
+    })
+    .await
 }
 
 async fn figures(State(desk): State<Desk>, visitor: Visitor) -> Response {
-    match visitor.permit(Access::Read) {
-        Ok(()) => {
-            let kind = HeaderValue::from_static("text/plain; version=0.0.4");
-            ([(header::CONTENT_TYPE, kind)], metrics::page(&desk.hub)).into_response()
-        }
-        Err(refusal) => visitor.turn_away(&refusal),
+    if let Err(refusal) = visitor.permit(Access::Read) {
+        return visitor.turn_away(refusal).await;
     }
+    let hub = Arc::clone(&desk.hub);
+    desk.hand_on(async move {
+        let kind = HeaderValue::from_static("text/plain; version=0.0.4");
+        ([(header::CONTENT_TYPE, kind)], metrics::page(&hub)).into_response()
+    })
+    .await
 }
 
 async fn command(
@@ -114,25 +158,58 @@ async fn command(
     Path(name): Path<String>,
     request: Request,
 ) -> Response {
-    let (req, result) = match axum::body::to_bytes(request.into_body(), MAX_MESSAGE).await {
-        Ok(body) => {
-            let message::Request { req, asked } = message::Request::parse(&body);
-            let result = match asked {
-                Ok((robot, asked)) => ask(&desk.hub, &visitor, &name, robot, asked).await,
-                Err(refusal) => Err(refusal),
-            };
-            (req, result)
-        }
-        Err(_) => {
-            let message = format!("a message has at most {MAX_MESSAGE} bytes");
-            (None, Err(Refusal::new(Code::TooLarge, message)))
-        }
+    if let Err(refusal) = visitor.check_token() {
+        return visitor.turn_away(refusal).await;
+    }
+    let (text, room) = match read(&desk, &visitor, request.into_body()).await {
+        Ok(read) => read,
+        Err(refusal) => return answer(&desk.hub, &visitor, None, &Err(refusal)),
     };
-    desk.hub.metrics.count_command(&result);
-    let answer = document(&message::reply(req.as_ref(), &result));
-    match result {
-        Ok(_) => answer,
-        Err(refusal) => (visitor.status(&refusal), answer).into_response(),
+    let stamp = desk.hub.stamp();
+    let stop = message::Request::parse_stop(&text, false).filter(|_| visitor.may(Access::Read));
+    if let Some(message::Request { req, asked: Ok((robot, Asked::Halt(halt))) }) = stop {
+        let result = check_name(&name, robot)
+            .and_then(|()| desk.hub.halt(Some(&name), &halt, &visitor.client.name));
+        return answer(&desk.hub, &visitor, req.as_ref(), &result);
+    }
+    let hub = Arc::clone(&desk.hub);
+    desk.hand_on(async move {
+        let _room = room;
+        let _turn = hub.turn_to_read(text.len()).await;
+        let message::Request { req, asked } = message::Request::parse(&text);
+        let result = match asked {
+            Ok((robot, asked)) => ask(&hub, &visitor, &name, robot, asked, stamp).await,
+            Err(refusal) => Err(refusal),
+        };
+        answer(&hub, &visitor, req.as_ref(), &result)
+    })
+    .await
+}
+
+/// Reads a message. One over 64 KiB takes its turn, as on the other ports.
+async fn read(
+    desk: &Desk,
+    visitor: &Visitor,
+    body: Body,
+) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Refusal> {
+    let too_large = |most: usize| {
+        Refusal::new(Code::TooLarge, format!("a message has at most {most} bytes here"))
+    };
+    let size = body.size_hint();
+    if size.lower() > MAX_MESSAGE as u64 {
+        return Err(too_large(MAX_MESSAGE));
+    }
+    let is_large = size.upper().is_none_or(|size| size > SMALL_MESSAGE as u64);
+    let room = match is_large && visitor.may(Access::Control) {
+        true => Some(Arc::clone(&desk.hub.large).try_acquire_owned().map_err(|_| {
+            Refusal::new(Code::Busy, "other long messages are being read: send it again")
+        })?),
+        false => None,
+    };
+    let most = if room.is_some() { MAX_MESSAGE } else { SMALL_MESSAGE };
+    match timeout(PATIENCE, axum::body::to_bytes(body, most)).await {
+        Ok(Ok(text)) => Ok((text, room)),
+        _ => Err(too_large(most)),
     }
 }
 
@@ -144,38 +221,32 @@ async fn ask(
     name: &str,
     robot: Option<String>,
     asked: Asked,
+    stamp: Stamp,
 ) -> Result<Value, Refusal> {
-    visitor.permit(asked.access())?;
-    if let Some(other) = robot.filter(|robot| robot != name) {
-        return Err(message::invalid(format!(
-            "robot: wanted {name}, as in the address, got {other:?}"
-        )));
-    }
+    visitor.permit_command(asked.access(), matches!(asked, Asked::Halt(_)))?;
+    check_name(name, robot)?;
     let unsupported = |message| Err(Refusal::new(Code::Unsupported, message));
     let member = hub.robot(Some(name), None)?;
     match asked {
-        Asked::Robot(Command::Velocity { .. } | Command::Tank { .. }, _) => {
+        Asked::Robot(command, _) if command.is_motion() => {
             unsupported("driving by POST: there is no connection whose loss would stop the robot")
         }
         Asked::Robot(command, capability) => {
             hub.robot(Some(name), Some(capability))?;
-            run(member, visitor, Order::Vacuum(command)).await
+            run(member, visitor, Order::Vacuum(command), stamp).await
         }
         Asked::Teach(Verb::Play { looped: true, .. }) => {
             unsupported("loop by POST: there is no connection whose loss would end it")
         }
         Asked::Teach(verb) => {
             hub.robot(Some(name), Some(Capability::Teach))?;
-            run(member, visitor, Order::Teach(verb)).await
+            run(member, visitor, Order::Teach(verb), stamp).await
         }
         Asked::Incapable(capability) => {
             hub.robot(Some(name), Some(capability))?;
             unsupported("not by POST")
         }
-        Asked::Stop => {
-            member.stop(&visitor.client.name);
-            Ok(Value::Null)
-        }
+        Asked::Halt(halt) => hub.halt(Some(name), &halt, &visitor.client.name),
         Asked::Robots => Ok(hub.to_json()),
         Asked::Subscribe { .. } | Asked::TakeControl { .. } | Asked::Auth { .. } => {
             unsupported("this needs a connection that lasts: use /ws")
@@ -183,13 +254,42 @@ async fn ask(
     }
 }
 
+fn check_name(name: &str, robot: Option<String>) -> Result<(), Refusal> {
+    match robot.filter(|robot| robot != name) {
+        None => Ok(()),
+        Some(other) => {
+            let message = format!("robot: wanted {name}, as in the address, got {other:?}");
+            Err(message::invalid(message))
+        }
+    }
+}
+
 /// Carries out an order with the controls held for as long as it takes.
-async fn run(member: &Arc<Member>, visitor: &Visitor, order: Order) -> Result<Value, Refusal> {
-    let job = member.accept(&visitor.client, order)?;
+async fn run(
+    member: &Arc<Member>,
+    visitor: &Visitor,
+    order: Order,
+    stamp: Stamp,
+) -> Result<Value, Refusal> {
+    let job = member.accept(&visitor.client, order, stamp)?;
     let lease = Lease::new(member, &visitor.client);
     let result = job.run().await;
     lease.end();
     result
+}
+
+fn answer(
+    hub: &Hub,
+    visitor: &Visitor,
+    req: Option<&Value>,
+    result: &Result<Value, Refusal>,
+) -> Response {
+    hub.metrics.count_command(result);
+    let answer = document(&message::reply(req, result));
+    match result {
+        Ok(_) => answer,
+        Err(refusal) => (visitor.status(refusal), answer).into_response(),
+    }
 }
 
 fn document(value: &Value) -> Response {

@@ -3,6 +3,7 @@
 mod control;
 
 use std::{
+    net::IpAddr,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -13,39 +14,67 @@ use std::{
 use serde_json::{Value, json};
 use sinew_robot::{Code, Refusal};
 use tokio::{
-    sync::{Semaphore, watch},
+    runtime::Handle,
+    sync::{Semaphore, SemaphorePermit, watch},
     time::Instant,
 };
 
-pub(crate) use control::{Client, Job, Lease, Member, Order};
+pub(crate) use control::{Client, Job, Lease, Member, Order, Stamp};
 
-use crate::{Access, Capability, Config, metrics::Metrics};
+use crate::{
+    Access, Capability, Config, frame::SMALL_MESSAGE, guesses::Guesses, lobby::Lobby,
+    message::Halt, metrics::Metrics,
+};
 
 /// Writes to subscribers may be joined for this long.
 const JOIN: Duration = Duration::from_millis(20);
 /// The time a subscriber may count on: with a thousand of them each is served every 20 ms, with a
 /// few at once.
 const SHARE: Duration = Duration::from_micros(20);
+/// Messages over 64 KiB that may be in memory at a time.
+const LARGE: usize = 16;
+
+/// Counts the stops of all robots. What was asked for at a lower count than that of a robot's last
+/// stop came before it, and is not carried out after it.
+pub(crate) type Epoch = Arc<AtomicU64>;
 
 #[derive(Debug)]
 pub(crate) struct Hub {
     pub(crate) robots: Vec<Arc<Member>>,
     pub(crate) config: Config,
     pub(crate) metrics: Metrics,
-    pub(crate) seats: Arc<Semaphore>,
+    pub(crate) lobby: Arc<Lobby>,
+    pub(crate) guesses: Guesses,
+    /// Where everything runs that may take a while.
+    pub(crate) workers: Handle,
+    /// Room for messages over 64 KiB.
+    pub(crate) large: Arc<Semaphore>,
+    /// Held to read one of them.
+    reading: Semaphore,
     /// True once the server ends.
     pub(crate) closing: watch::Sender<bool>,
+    epoch: Epoch,
     started: Instant,
     ids: AtomicU64,
 }
 
 impl Hub {
-    pub(crate) fn new(config: Config, robots: Vec<Arc<Member>>) -> Self {
+    pub(crate) fn new(
+        config: Config,
+        robots: Vec<Arc<Member>>,
+        epoch: Epoch,
+        workers: Handle,
+    ) -> Self {
         Hub {
             robots,
             metrics: Metrics::default(),
-            seats: Arc::new(Semaphore::new(config.max_clients)),
+            lobby: Arc::new(Lobby::new(config.max_clients, config.max_strangers)),
+            guesses: Guesses::default(),
+            workers,
+            large: Arc::new(Semaphore::new(LARGE)),
+            reading: Semaphore::new(1),
             closing: watch::Sender::new(false),
+            epoch,
             started: Instant::now(),
             ids: AtomicU64::new(1),
             config,
@@ -53,10 +82,55 @@ impl Hub {
     }
 
     /// A new client; `open` says whether it needs no token.
-    pub(crate) fn client(&self, name: impl Into<Arc<str>>, open: bool) -> Client {
+    pub(crate) fn client(&self, name: impl Into<Arc<str>>, address: IpAddr, open: bool) -> Client {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let access = if open { Access::Control } else { Access::Nothing };
-        Client { id, name: name.into(), access }
+        Client { id, name: name.into(), access, address, gone: Arc::default() }
+    }
+
+    /// Marks what is asked for now: after the stops so far, before those to come.
+    pub(crate) fn stamp(&self) -> Stamp {
+        let epoch = self.epoch.load(Ordering::Acquire);
+        Stamp { epoch, received: std::time::Instant::now() }
+    }
+
+    /// Waits until a message of this length may be read: two long ones at a time would keep two
+    /// workers from everybody else's.
+    pub(crate) async fn turn_to_read(&self, length: usize) -> Option<SemaphorePermit<'_>> {
+        match length > SMALL_MESSAGE {
+            true => self.reading.acquire().await.ok(),
+            false => None,
+        }
+    }
+
+    /// What is said to a client that finds no seat.
+    pub(crate) fn no_seat(&self) -> Refusal {
+        let most = self.config.max_clients;
+        let message = format!(
+            "{most} clients are connected, the most there may be: only stopping is possible"
+        );
+        Refusal::new(Code::Busy, message)
+    }
+
+    /// Stops what a message wants stopped; gives the answer's data.
+    pub(crate) fn halt(
+        &self,
+        robot: Option<&str>,
+        halt: &Halt,
+        by: &Arc<str>,
+    ) -> Result<Value, Refusal> {
+        match halt {
+            Halt::Stop { note } => {
+                self.robots(robot)?.iter().for_each(|member| member.stop(by));
+                return Ok(note.as_ref().map_or(
+                    Value::Null,
+                    |note| json!({ "note": format!("stopped all the same; {note}") }),
+                ));
+            }
+            Halt::Reset => self.robot(robot, Some(Capability::Components))?.stop(by),
+            Halt::Disable => self.robot(robot, Some(Capability::Components))?.disable(by),
+        }
+        Ok(Value::Null)
     }
 
     /// The robot that a command is for: the one it names, or the only one that can do it.

@@ -1,3 +1,5 @@
+//! The ports, and the clients that come in through them.
+
 use std::{
     io,
     net::{SocketAddr, TcpListener as StdListener},
@@ -5,16 +7,21 @@ use std::{
     time::Duration,
 };
 
-use serde_json::json;
-use sinew_robot::{Code, Refusal};
+use bytes::BytesMut;
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::OwnedSemaphorePermit,
+    task::yield_now,
     time::{sleep, timeout},
 };
 
-use crate::{connection::Connection, frame::Framing, hub::Hub, metrics::Transport, stream::Stream};
+use crate::{
+    connection::{self, Ear},
+    frame::{Framing, SMALL_MESSAGE},
+    hub::Hub,
+    metrics::Transport,
+    stream::Stream,
+};
 
 /// What the kernel may hold back for a client. Telemetry that waits there is old news, and a
 /// thousand clients must not fill a small robot's memory.
@@ -22,7 +29,9 @@ const SEND_BUFFER: usize = 64 << 10;
 /// How long a client of 5555 may think about its first byte.
 const SNIFF: Duration = Duration::from_millis(100);
 /// Connections that may wait to be accepted.
-const BACKLOG: i32 = 1024;
+const BACKLOG: i32 = 4096;
+/// What a stranger may send where a token is needed, and where none is.
+const ROOM: (usize, usize) = (4 << 10, SMALL_MESSAGE);
 
 /// Opens a port.
 pub(crate) fn bind(address: SocketAddr) -> io::Result<StdListener> {
@@ -39,12 +48,15 @@ pub(crate) fn bind(address: SocketAddr) -> io::Result<StdListener> {
     open().map_err(named)
 }
 
-/// The next client for whom there is a seat.
+/// The next client. `open` says whether it needs no token.
 pub(crate) async fn accept(
     listener: &TcpListener,
     hub: &Arc<Hub>,
     transport: Transport,
-) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
+    open: bool,
+) -> (Stream, SocketAddr) {
+    // The one before is looked at first: a newcomer may make it leave.
+    yield_now().await;
     loop {
         let (socket, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -56,10 +68,8 @@ pub(crate) async fn accept(
         };
         // A client that went away between is noticed when it is read.
         let _ = prepare(&socket, hub.config.write_timeout);
-        match Arc::clone(&hub.seats).try_acquire_owned() {
-            Ok(seat) => return (socket, peer, seat),
-            Err(_) => turn_away(&socket, hub, transport),
-        }
+        let room = if open { ROOM.1 } else { ROOM.0 };
+        return (Stream::new(socket, peer.ip(), hub, transport, room), peer);
     }
 }
 
@@ -78,48 +88,34 @@ fn prepare(socket: &TcpStream, write_timeout: Duration) -> io::Result<()> {
     Ok(())
 }
 
-fn turn_away(socket: &TcpStream, hub: &Hub, transport: Transport) {
-    hub.metrics.count_turned_away();
-    let message =
-        format!("{} clients are connected, the most there may be", hub.config.max_clients);
-    let error = json!({ "type": "Error", "error": Refusal::new(Code::Busy, message) }).to_string();
-    let text = match transport {
-        Transport::Http | Transport::WebSocket => format!(
-            "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n\
-             Content-Length: {}\r\nConnection: close\r\n\r\n{error}",
-            error.len()
-        ),
-        Transport::Lines => format!("{error}\n"),
-        // Its clients expect nothing but sensors.
-        Transport::Tcp => return,
-    };
-    // A fresh socket has room for this; if not, closing it says enough.
-    let _ = socket.try_write(text.as_bytes());
-}
-
-/// Serves the clients of 5555 or 5556. `open` says whether they need no token.
+/// Serves the clients of 5555 or 5556.
 pub(crate) async fn serve(listener: TcpListener, hub: Arc<Hub>, transport: Transport, open: bool) {
     loop {
-        let (socket, peer, seat) = accept(&listener, &hub, transport).await;
-        let stream = Stream::new(socket, seat, Arc::clone(&hub), transport);
-        let client = hub.client(format!("{} {peer}", transport.name()), open);
+        let (mut stream, peer) = accept(&listener, &hub, transport, open).await;
+        let client = hub.client(format!("{} {peer}", transport.name()), peer.ip(), open);
         let hub = Arc::clone(&hub);
         tokio::spawn(async move {
+            let mut inbox = BytesMut::new();
             let framing = match transport {
-                Transport::Tcp => sniff(stream.socket()).await,
-                _ => Framing::Lines(0),
+                Transport::Tcp => sniff(&mut stream, &mut inbox, open).await,
+                _ => Framing::Lines,
             };
-            Connection::new(hub, client, framing).serve(stream).await;
+            Ear::new(hub, client, framing, stream).listen(inbox).await;
         });
     }
 }
 
 /// The first byte decides: `{` begins a line, anything else a length; silence is a client that
 /// only listens. No length that begins with `{` is within the limit.
-async fn sniff(socket: &TcpStream) -> Framing {
-    let mut first = [0];
-    match timeout(SNIFF, socket.peek(&mut first)).await {
-        Ok(Ok(1)) if first == *b"{" => Framing::Lines(0),
-        _ => Framing::Prefixed,
+async fn sniff(stream: &mut Stream, inbox: &mut BytesMut, open: bool) -> Framing {
+    match timeout(SNIFF, connection::read(&mut stream.reader, inbox)).await {
+        Ok(_) if inbox.starts_with(b"{") => Framing::Lines,
+        Ok(_) => Framing::Prefixed,
+        Err(_) => {
+            if open {
+                stream.guest().keep_silent();
+            }
+            Framing::Prefixed
+        }
     }
 }

@@ -3,10 +3,14 @@
 use serde_json::{Map, Value, json};
 use sinew_robot::{Code, Refusal, component, teach, vacuum::Command};
 
-use crate::{Access, Capability, feed::Topic};
+use crate::{Access, Capability, feed::Topic, json as strict};
 
 /// The longest payload of a raw frame.
 const MAX_RAW: usize = 252;
+/// More topics than there are.
+const MAX_TOPICS: usize = 256;
+/// The longest message that is looked at for a stop before its turn.
+const MAX_STOP: usize = 4 << 10;
 /// The longest name a client may give itself.
 const MAX_NAME: usize = 64;
 const TEACH: &str = "Teach";
@@ -38,6 +42,17 @@ pub(crate) struct Request {
     pub(crate) asked: Result<(Option<String>, Asked), Refusal>,
 }
 
+/// How a robot is stopped. These come before everything that waits, whoever sends them.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Halt {
+    /// `Stop`: everything, of one robot or of all; with what there is to say about the message.
+    Stop { note: Option<String> },
+    /// `drive` Reset, document 003's emergency stop: everything.
+    Reset,
+    /// `drive` Disable: the wheels, and what would move them.
+    Disable,
+}
+
 #[derive(Debug)]
 pub(crate) enum Asked {
     /// Something that reaches a robot.
@@ -51,7 +66,7 @@ pub(crate) enum Asked {
         max_hz: Option<f64>,
     },
     Robots,
-    Stop,
+    Halt(Halt),
     TakeControl {
         name: Option<String>,
     },
@@ -66,7 +81,7 @@ impl Asked {
     pub(crate) fn access(&self) -> Access {
         match self {
             Asked::Auth { .. } => Access::Nothing,
-            Asked::Subscribe { .. } | Asked::Robots | Asked::Stop => Access::Read,
+            Asked::Subscribe { .. } | Asked::Robots | Asked::Halt(_) => Access::Read,
             Asked::Teach(verb) if verb.is_query() || *verb == teach::Verb::Stop => Access::Read,
             Asked::Robot(..)
             | Asked::Teach(_)
@@ -78,15 +93,35 @@ impl Asked {
 
 impl Request {
     pub(crate) fn parse(text: &[u8]) -> Self {
-        match serde_json::from_slice(text) {
+        match strict::parse(text) {
             Ok(value) => Self::from_value(value),
             Err(error) => Self::refused(Code::InvalidJson, format!("not JSON: {error}")),
         }
     }
 
+    /// Reads a message only if it may be one that stops something: looking costs next to nothing.
+    pub(crate) fn parse_stop(text: &[u8], legacy: bool) -> Option<Self> {
+        let has = |word: &str| memchr::memmem::find(text, word.as_bytes()).is_some();
+        let may_stop = has("\"Stop\"") || has("\"stop\"") || has("\"Reset\"") || has("\"Disable\"");
+        if text.len() > MAX_STOP || !may_stop {
+            return None;
+        }
+        let request = if legacy { Self::parse_legacy(text) } else { Self::parse(text) };
+        let stops = match &request.asked {
+            Ok((_, Asked::Halt(_) | Asked::Teach(teach::Verb::Stop))) => true,
+            Ok(_) | Err(_) => false,
+        };
+        stops.then_some(request)
+    }
+
+    /// Whether it was JSON at all.
+    pub(crate) fn is_json(&self) -> bool {
+        !matches!(&self.asked, Err(refusal) if refusal.code == Code::InvalidJson)
+    }
+
     /// A message of a length-prefixed client: bare, or in the envelope of document 003's time.
     pub(crate) fn parse_legacy(text: &[u8]) -> Self {
-        let mut value: Value = match serde_json::from_slice(text) {
+        let mut value: Value = match strict::parse(text) {
             Ok(value) => value,
             Err(error) => return Self::refused(Code::InvalidJson, format!("not JSON: {error}")),
         };
@@ -130,12 +165,16 @@ fn parse(members: &Map<String, Value>) -> Result<(Option<String>, Asked), Refusa
         return Err(invalid(format!("type: wanted one of {}, got {}", names(), shown(kind))));
     };
     let is_known = |key: &str| COMMON.contains(&key) || known.contains(&key);
-    let unknown = members.keys().find(|key| !is_known(key));
-    if let Some(unknown) = unknown.filter(|_| *kind != TEACH) {
+    let unknown = members.keys().find(|key| !is_known(key)).filter(|_| *kind != TEACH);
+    let surplus = unknown.map(|unknown| {
         let wanted = [COMMON, known].concat().join(", ");
-        return Err(invalid(format!("{kind}: wanted {wanted}, got {}", shown(&json!(unknown)))));
-    }
+        format!("{kind}: wanted {wanted}, got {}", shown(&json!(unknown)))
+    });
     let robot = text(members, "robot")?;
+    if *kind == "Stop" {
+        // Nothing that stands beside it keeps it from stopping.
+        return Ok((robot, Asked::Halt(Halt::Stop { note: surplus })));
+    }
     let confirmed = match members.get("confirm") {
         None | Some(Value::Null) => false,
         Some(Value::Bool(confirmed)) => *confirmed,
@@ -143,7 +182,11 @@ fn parse(members: &Map<String, Value>) -> Result<(Option<String>, Asked), Refusa
             return Err(invalid(format!("confirm: wanted true or false, got {}", shown(other))));
         }
     };
-    Ok((robot, asked(kind, members, confirmed)?))
+    match (asked(kind, members, confirmed)?, surplus) {
+        (halt @ Asked::Halt(_), _) => Ok((robot, halt)),
+        (_, Some(surplus)) => Err(invalid(surplus)),
+        (asked, None) => Ok((robot, asked)),
+    }
 }
 
 fn asked(kind: &str, members: &Map<String, Value>, confirmed: bool) -> Result<Asked, Refusal> {
@@ -151,8 +194,11 @@ fn asked(kind: &str, members: &Map<String, Value>, confirmed: bool) -> Result<As
     match kind {
         "ComponentControl" => {
             let member = |name| members.get(name).unwrap_or(&Value::Null);
-            let command = component::parse(member("id"), member("action"), confirmed)?;
-            simple(command, Capability::Components)
+            match component::parse(member("id"), member("action"), confirmed)? {
+                Command::DriveReset => Ok(Asked::Halt(Halt::Reset)),
+                Command::DriveDisable => Ok(Asked::Halt(Halt::Disable)),
+                command => simple(command, Capability::Components),
+            }
         }
         "ProtocolSync" => simple(Command::ProtocolSync, Capability::Components),
         "Boot" => simple(Command::Boot, Capability::Components),
@@ -162,7 +208,6 @@ fn asked(kind: &str, members: &Map<String, Value>, confirmed: bool) -> Result<As
         "Mapping" => Ok(Asked::Incapable(Capability::Mapping)),
         "Subscribe" => subscribe(members),
         "Robots" => Ok(Asked::Robots),
-        "Stop" => Ok(Asked::Stop),
         "TakeControl" => Ok(Asked::TakeControl { name: client_name(members)? }),
         _ => {
             let (token, name) = (text(members, "token")?, client_name(members)?);
@@ -178,7 +223,9 @@ fn raw(members: &Map<String, Value>, confirmed: bool) -> Result<Command, Refusal
     let command = match members.get("command") {
         Some(Value::String(text)) => {
             let digits = text.strip_prefix("0x").unwrap_or(text);
-            u8::from_str_radix(digits, 16).ok()
+            // A sign would be taken for part of the number.
+            let is_number = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+            u8::from_str_radix(digits, 16).ok().filter(|_| is_number)
         }
         Some(number) => number.as_u64().and_then(|number| number.try_into().ok()),
         None => None,
@@ -220,13 +267,19 @@ fn subscribe(members: &Map<String, Value>) -> Result<Asked, Refusal> {
         let got = members.get("topics").map_or("nothing".into(), shown);
         return Err(invalid(format!("Subscribe topics: wanted a list of {wanted}, got {got}")));
     };
+    if list.len() > MAX_TOPICS {
+        let got = list.len();
+        return Err(invalid(format!("Subscribe topics: wanted at most {MAX_TOPICS}, got {got}")));
+    }
     let mut topics = Vec::new();
     for topic in list {
         let Some(topic) = topic.as_str().and_then(Topic::parse) else {
             let got = shown(topic);
             return Err(invalid(format!("Subscribe topics: wanted {wanted}, got {got}")));
         };
-        topics.push(topic);
+        if !topics.contains(&topic) {
+            topics.push(topic);
+        }
     }
     let max_hz = match members.get("max_hz") {
         None | Some(Value::Null) => None,
@@ -241,14 +294,28 @@ fn subscribe(members: &Map<String, Value>) -> Result<Asked, Refusal> {
     Ok(Asked::Subscribe { topics, max_hz })
 }
 
-/// Names stand in messages to others, so they are short and have nothing that moves a cursor.
+/// Names stand in messages to others, so they are short and have nothing that moves a cursor or
+/// turns the writing round.
 fn client_name(members: &Map<String, Value>) -> Result<Option<String>, Refusal> {
     let Some(name) = text(members, "name")? else { return Ok(None) };
     let length = name.chars().count();
-    if length == 0 || length > MAX_NAME || name.chars().any(char::is_control) {
+    if length == 0 || length > MAX_NAME || name.chars().any(is_unprintable) {
         return Err(invalid(format!("name: wanted 1 to {MAX_NAME} printable characters")));
     }
     Ok(Some(name))
+}
+
+/// Control and direction characters, and those that end a line.
+fn is_unprintable(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{61C}'
+                | '\u{200E}'
+                | '\u{200F}'
+                | '\u{2028}'..='\u{202E}'
+                | '\u{2066}'..='\u{2069}'
+        )
 }
 
 fn text(members: &Map<String, Value>, member: &str) -> Result<Option<String>, Refusal> {

@@ -151,7 +151,7 @@ impl Cursor {
     pub(crate) fn drain(
         &mut self,
         now: Instant,
-        framing: &Framing,
+        framing: Framing,
         out: &mut Vec<u8>,
         room: usize,
         tell_lost: impl Fn(u64, &mut Vec<u8>),
@@ -244,8 +244,8 @@ mod tests {
 
     fn read(cursor: &mut Cursor, now: Instant) -> (Vec<String>, Drained) {
         let mut out = Vec::new();
-        let framing = Framing::Lines(0);
-        let drained = cursor.drain(now, &framing, &mut out, usize::MAX, |lost, out| {
+        let framing = Framing::Lines;
+        let drained = cursor.drain(now, framing, &mut out, usize::MAX, |lost, out| {
             framing.put(&[format!("lost {lost}").as_bytes()], out);
         });
         let text = String::from_utf8(out).expect("is text");

@@ -8,7 +8,7 @@ mod vacuum;
 
 use std::{
     pin::Pin,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use serde::Serialize;
@@ -35,8 +35,14 @@ pub trait Robot: Send + Sync + 'static {
     /// Carries out a command.
     ///
     /// The first poll puts it on its way or refuses it, without blocking: what is stopped before
-    /// that poll is not sent, and what is stopped after it is the robot's to drop.
-    fn execute<'a>(&'a self, command: Command, by: &'a str) -> Boxed<'a, Result<(), Refusal>>;
+    /// that poll is not sent, and what is stopped after it is the robot's to drop. `received` is
+    /// when it came: the age of a velocity counts from then.
+    fn execute<'a>(
+        &'a self,
+        command: Command,
+        by: &'a str,
+        received: Instant,
+    ) -> Boxed<'a, Result<(), Refusal>>;
 
     /// Has it taught, or play what it was taught; gives the answer's data.
     ///
@@ -49,11 +55,16 @@ pub trait Robot: Send + Sync + 'static {
     /// Stops it at once, before anything that waits. Does not block.
     fn stop(&self, by: &str);
 
+    /// Stops its wheels at once, and drops only what would move them. Does not block.
+    fn disable(&self, by: &str) {
+        self.stop(by);
+    }
+
     /// Tells it that the client who held the controls has gone.
     fn release(&self, by: &str);
 
-    /// Tells it that somebody took the controls from this client.
-    fn taken(&self, _by: &str) {}
+    /// Tells it that this client took the controls from another: what that one set moving ends.
+    fn taken(&self, by: &str);
 
     /// What is known about it now.
     fn snapshot(&self) -> Snapshot;

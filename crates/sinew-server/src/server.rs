@@ -3,14 +3,21 @@ use std::{
     io,
     net::{SocketAddr, TcpListener as StdListener},
     sync::Arc,
+    thread,
     time::Duration,
 };
 
-use tokio::{net::TcpListener, task::JoinSet, time::timeout};
+use tokio::{
+    net::TcpListener,
+    runtime::{Builder, Handle},
+    sync::oneshot,
+    task::JoinSet,
+    time::timeout,
+};
 
 use crate::{
     Config, Robot, feed, http,
-    hub::{Hub, Member},
+    hub::{Epoch, Hub, Member},
     listen,
     metrics::Transport,
 };
@@ -24,6 +31,7 @@ pub struct Server {
     config: Config,
     robots: Vec<Arc<Member>>,
     ports: Ports,
+    epoch: Epoch,
 }
 
 #[derive(Debug)]
@@ -48,7 +56,8 @@ impl Server {
         config.check()?;
         let bind = |address: Option<SocketAddr>| address.map(listen::bind).transpose();
         let (tcp, lines, http) = (bind(config.tcp)?, bind(config.lines)?, bind(config.http)?);
-        Ok(Server { config, robots: Vec::new(), ports: Ports { tcp, lines, http } })
+        let (ports, epoch) = (Ports { tcp, lines, http }, Epoch::default());
+        Ok(Server { config, robots: Vec::new(), ports, epoch })
     }
 
     /// Where it listens.
@@ -78,47 +87,66 @@ impl Server {
         if self.robots.iter().any(|member| *member.name == *name) {
             return wrong(format!("robot {name:?}: there is one of this name already"));
         }
-        self.robots.push(Arc::new(Member::new(name, Arc::new(robot))));
+        let epoch = Arc::clone(&self.epoch);
+        self.robots.push(Arc::new(Member::new(name, Arc::new(robot), epoch)));
         Ok(())
     }
 
     /// Serves until `shutdown` is done; then stops the robots, and after them the connections.
     ///
-    /// Runs on the tokio runtime it is polled on, with timers and I/O enabled.
-    pub async fn run(self, shutdown: impl Future<Output = ()>) -> io::Result<()> {
-        let Server { config, robots, ports } = self;
-        let seats = u32::try_from(config.max_clients).unwrap_or(u32::MAX);
-        let open = |listener: &StdListener| {
-            listener.local_addr().is_ok_and(|address| address.ip().is_loopback())
-        };
-        let legacy_open = config.legacy_open;
-        let hub = Arc::new(Hub::new(config, robots));
-        let mut tasks = JoinSet::new();
-        for member in &hub.robots {
-            tasks.spawn(feed::run(Arc::clone(&hub), Arc::clone(member)));
-        }
-        for (port, transport) in [(ports.tcp, Transport::Tcp), (ports.lines, Transport::Lines)] {
-            let Some(listener) = port else { continue };
-            let legacy_open = legacy_open && matches!(transport, Transport::Tcp);
-            let open = open(&listener) || legacy_open;
-            let listener = TcpListener::from_std(listener)?;
-            tasks.spawn(listen::serve(listener, Arc::clone(&hub), transport, open));
-        }
-        if let Some(listener) = ports.http {
-            let open = open(&listener);
-            let listener = TcpListener::from_std(listener)?;
-            tasks.spawn(http::serve(listener, Arc::clone(&hub), open));
-        }
-        // A task that ends early (a robot that has gone) is no reason to end.
-        tokio::select! {
-            () = shutdown => {}
-            () = async { while tasks.join_next().await.is_some() {} pending().await } => {}
-        }
-        let by = "the daemon's end".into();
-        hub.robots.iter().for_each(|member| member.stop(&by));
-        tasks.abort_all();
-        hub.closing.send_replace(true);
-        let _ = timeout(FAREWELL, hub.seats.acquire_many(seats)).await;
-        Ok(())
+    /// Clients are heard on a thread of their own, where nothing takes long, so that a stop, and
+    /// `shutdown`, wait for nothing that clients can make the server do. Everything else runs on
+    /// the tokio runtime on which this is polled, with timers and I/O enabled.
+    pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+        let Server { config, robots, ports, epoch } = self;
+        let hub = Arc::new(Hub::new(config, robots, epoch, Handle::current()));
+        let front = Builder::new_current_thread().enable_all().build()?;
+        let (mut over, ended) = oneshot::channel();
+        thread::Builder::new().name("front".into()).spawn(move || {
+            let result = front.block_on(async {
+                tokio::select! {
+                    result = serve(hub, ports, shutdown) => result,
+                    // Nobody waits for the end of this server any more.
+                    () = over.closed() => Ok(()),
+                }
+            });
+            let _ = over.send(result);
+        })?;
+        ended.await.unwrap_or_else(|_| Err(io::Error::other("the thread that hears clients ended")))
     }
+}
+
+/// What the front thread does.
+async fn serve(hub: Arc<Hub>, ports: Ports, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+    let mut workers = JoinSet::new();
+    for member in &hub.robots {
+        workers.spawn_on(feed::run(Arc::clone(&hub), Arc::clone(member)), &hub.workers);
+    }
+    let mut doors = JoinSet::new();
+    let open = |listener: &StdListener| {
+        listener.local_addr().is_ok_and(|address| address.ip().is_loopback())
+    };
+    for (port, transport) in [(ports.tcp, Transport::Tcp), (ports.lines, Transport::Lines)] {
+        let Some(listener) = port else { continue };
+        let legacy_open = hub.config.legacy_open && matches!(transport, Transport::Tcp);
+        let open = open(&listener) || legacy_open;
+        let listener = TcpListener::from_std(listener)?;
+        doors.spawn(listen::serve(listener, Arc::clone(&hub), transport, open));
+    }
+    if let Some(listener) = ports.http {
+        let open = open(&listener);
+        let listener = TcpListener::from_std(listener)?;
+        doors.spawn(http::serve(listener, Arc::clone(&hub), open));
+    }
+    tokio::select! {
+        () = shutdown => {}
+        () = async { while doors.join_next().await.is_some() {} pending().await } => {}
+    }
+    let by = "the daemon's end".into();
+    hub.robots.iter().for_each(|member| member.stop(&by));
+    doors.abort_all();
+    workers.abort_all();
+    hub.closing.send_replace(true);
+    let _ = timeout(FAREWELL, hub.lobby.empty()).await;
+    Ok(())
 }

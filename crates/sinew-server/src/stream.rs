@@ -1,73 +1,170 @@
+//! A client's socket, as both halves of a connection see it.
+
 use std::{
     io,
+    net::IpAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
 
+use socket2::{SockRef, TcpKeepalive};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::TcpStream,
-    sync::OwnedSemaphorePermit,
+    net::{
+        TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::oneshot,
     time::{Sleep, sleep},
 };
 
-use crate::{hub::Hub, metrics::Transport};
+use crate::{
+    hub::Hub,
+    lobby::{Guest, PATIENCE},
+    metrics::Transport,
+};
 
-/// A client's socket. It gives up when the client takes no byte for too long, and gives its seat
-/// back at its end.
+/// How long a client that set something moving by itself may be out of reach.
+const WATCHED: Duration = Duration::from_secs(2);
+/// What a read of a stranger takes at most.
+const CHUNK: usize = 4 << 10;
+
+/// A client's socket.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    socket: TcpStream,
+    pub(crate) reader: Reader,
+    pub(crate) writer: Writer,
+}
+
+/// What a client sends. A stranger's ends after its time, or when it has sent too much.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    half: OwnedReadHalf,
+    guest: Arc<Guest>,
+    probation: Option<Probation>,
+    _presence: Presence,
+}
+
+/// What limits a stranger.
+#[derive(Debug)]
+struct Probation {
+    /// Tells that another needs the place.
+    left: oneshot::Receiver<()>,
+    patience: Pin<Box<Sleep>>,
+    /// Bytes that it may still send.
+    room: usize,
+}
+
+/// What a client is sent. Gives up when the client takes no byte for too long.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    half: OwnedWriteHalf,
     timeout: Duration,
     /// Runs while a write waits.
     stuck: Option<Pin<Box<Sleep>>>,
+}
+
+/// Counts a client for as long as it is there.
+#[derive(Debug)]
+struct Presence {
     hub: Arc<Hub>,
     transport: Transport,
-    _seat: OwnedSemaphorePermit,
 }
 
 impl Stream {
+    /// A client that has just connected; `room` is what it may send as a stranger.
     pub(crate) fn new(
         socket: TcpStream,
-        seat: OwnedSemaphorePermit,
-        hub: Arc<Hub>,
+        address: IpAddr,
+        hub: &Arc<Hub>,
         transport: Transport,
+        room: usize,
     ) -> Self {
+        let (guest, left) = hub.lobby.enter(address);
         hub.metrics.client_came(transport);
-        let timeout = hub.config.write_timeout;
-        Stream { socket, timeout, stuck: None, hub, transport, _seat: seat }
+        let (read, write) = socket.into_split();
+        let probation = Probation { left, patience: Box::pin(sleep(PATIENCE)), room };
+        Stream {
+            reader: Reader {
+                half: read,
+                guest,
+                probation: Some(probation),
+                _presence: Presence { hub: Arc::clone(hub), transport },
+            },
+            writer: Writer { half: write, timeout: hub.config.write_timeout, stuck: None },
+        }
     }
 
-    pub(crate) fn socket(&self) -> &TcpStream {
-        &self.socket
+    /// Its standing with the server.
+    pub(crate) fn guest(&self) -> &Arc<Guest> {
+        &self.reader.guest
     }
 }
 
-impl Drop for Stream {
-    fn drop(&mut self) {
-        self.hub.metrics.client_left(self.transport);
+impl Probation {
+    /// Ready when the stranger must leave.
+    fn poll(&mut self, context: &mut Context<'_>, is_stranger: bool) -> Poll<io::Error> {
+        if let Poll::Ready(Ok(())) = Pin::new(&mut self.left).poll(context) {
+            return Poll::Ready(io::ErrorKind::ConnectionAborted.into());
+        }
+        if is_stranger && self.patience.as_mut().poll(context).is_ready() {
+            return Poll::Ready(io::ErrorKind::TimedOut.into());
+        }
+        if self.room == 0 {
+            return Poll::Ready(io::ErrorKind::FileTooLarge.into());
+        }
+        Poll::Pending
     }
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for Reader {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_read(context, buffer)
+        let this = &mut *self;
+        if this.guest.is_known() {
+            this.probation = None;
+        }
+        let Some(probation) = &mut this.probation else {
+            return Pin::new(&mut this.half).poll_read(context, buffer);
+        };
+        if let Poll::Ready(error) = probation.poll(context, this.guest.is_stranger()) {
+            return Poll::Ready(Err(error));
+        }
+        let mut space = [0; CHUNK];
+        let most = CHUNK.min(probation.room).min(buffer.remaining());
+        let mut part = ReadBuf::new(&mut space[..most]);
+        ready!(Pin::new(&mut this.half).poll_read(context, &mut part))?;
+        probation.room -= part.filled().len();
+        buffer.put_slice(part.filled());
+        Poll::Ready(Ok(()))
     }
 }
 
-impl AsyncWrite for Stream {
+impl Writer {
+    /// Has the kernel notice within two seconds that the client cannot be reached.
+    pub(crate) fn watch(&self) -> io::Result<()> {
+        let second = Duration::from_secs(1);
+        let probes = TcpKeepalive::new().with_time(second).with_interval(second).with_retries(2);
+        let socket = SockRef::from(self.half.as_ref());
+        socket.set_tcp_keepalive(&probes)?;
+        #[cfg(target_os = "linux")]
+        socket.set_tcp_user_timeout(Some(WATCHED))?;
+        Ok(())
+    }
+}
+
+impl AsyncWrite for Writer {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if let Poll::Ready(written) = Pin::new(&mut self.socket).poll_write(context, bytes) {
+        if let Poll::Ready(written) = Pin::new(&mut self.half).poll_write(context, bytes) {
             self.stuck = None;
             return Poll::Ready(written);
         }
@@ -78,10 +175,44 @@ impl AsyncWrite for Stream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_flush(context)
+        Pin::new(&mut self.half).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_shutdown(context)
+        Pin::new(&mut self.half).poll_shutdown(context)
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.reader).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.writer).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.writer).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.writer).poll_shutdown(context)
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        self.hub.metrics.client_left(self.transport);
     }
 }

@@ -64,7 +64,7 @@ impl Telemetry {
     /// Takes what is new. `tell_lost` writes how much was lost.
     pub(crate) fn take(
         &mut self,
-        framing: &Framing,
+        framing: Framing,
         out: &mut Vec<u8>,
         tell_lost: impl Fn(u64, &mut Vec<u8>),
     ) {

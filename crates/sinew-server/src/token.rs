@@ -1,4 +1,12 @@
-use std::{fmt, fs, io, path::Path};
+use std::{
+    fmt,
+    fs::{File, Metadata},
+    io::{self, Read},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+};
+
+use subtle::ConstantTimeEq;
 
 /// What a client may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -11,6 +19,11 @@ pub enum Access {
     Control,
 }
 
+/// A file of tokens is not longer than this.
+const MAX_FILE: u64 = 1 << 20;
+/// The shortest secret: fewer characters can be guessed.
+const MIN_SECRET: usize = 16;
+
 /// The secrets that clients show, and what each allows.
 #[derive(Clone, Default)]
 pub struct Tokens(Vec<(Access, String)>);
@@ -18,11 +31,14 @@ pub struct Tokens(Vec<(Access, String)>);
 impl Tokens {
     /// Reads a token file: a line `control SECRET` or `read SECRET` each; `#` begins a comment.
     pub fn load(path: &Path) -> io::Result<Self> {
-        let text = fs::read_to_string(path).map_err(|error| {
-            io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-        })?;
-        Self::parse(&text)
-            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+        let read = || {
+            let mut file = File::open(path)?;
+            check_private(&file.metadata()?)?;
+            let mut text = String::new();
+            (&mut file).take(MAX_FILE).read_to_string(&mut text)?;
+            Self::parse(&text)
+        };
+        read().map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
     }
 
     /// Reads the text of a token file. No error shows a secret.
@@ -42,6 +58,10 @@ impl Tokens {
             let (Some(secret), None) = (words.next(), words.next()) else {
                 return Err(wrong(number, "wanted one secret, without spaces"));
             };
+            if secret.chars().count() < MIN_SECRET {
+                let what = format!("wanted a secret of at least {MIN_SECRET} characters");
+                return Err(wrong(number, &what));
+            }
             if tokens.iter().any(|(_, known)| known == secret) {
                 return Err(wrong(number, "this secret stands in an earlier line"));
             }
@@ -57,18 +77,24 @@ impl Tokens {
 
     /// What a secret allows, if it is known.
     pub fn access(&self, secret: &str) -> Option<Access> {
-        self.0.iter().find(|(_, known)| same(known, secret)).map(|(access, _)| *access)
+        // Compared without telling by its time where the first difference is.
+        let same = |known: &String| bool::from(known.as_bytes().ct_eq(secret.as_bytes()));
+        self.0.iter().find(|(_, known)| same(known)).map(|(access, _)| *access)
     }
+}
+
+/// A secret that other users of the machine can read is none.
+fn check_private(metadata: &Metadata) -> io::Result<()> {
+    let others = metadata.permissions().mode() & 0o066;
+    if !metadata.is_file() || others == 0 {
+        return Ok(());
+    }
+    let message = "other users can read or change it; make it yours alone: chmod 600";
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }
 
 fn wrong(line: usize, what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("line {line}: {what}"))
-}
-
-/// Compares without telling by its time where the first difference is.
-fn same(known: &str, shown: &str) -> bool {
-    let differences = known.bytes().zip(shown.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b));
-    known.len() == shown.len() && std::hint::black_box(differences) == 0
 }
 
 impl fmt::Debug for Tokens {

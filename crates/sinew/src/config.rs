@@ -37,6 +37,8 @@ pub(crate) struct Server {
     pub(crate) token_file: Option<PathBuf>,
     /// Lets `tcp` listen further than loopback without a token.
     pub(crate) legacy_open: bool,
+    /// Names by which browsers may know this machine, beside addresses and `localhost`.
+    pub(crate) hosts: Vec<String>,
     /// Where motions are kept.
     pub(crate) library: PathBuf,
 }
@@ -237,6 +239,7 @@ impl Default for Server {
             http: local(8787),
             token_file: None,
             legacy_open: false,
+            hosts: Vec::new(),
             library: default_library(),
         }
     }

@@ -31,15 +31,17 @@ impl Daemon {
                 .with_context(|| format!("token file {}", path.display()))?,
             None => sinew_server::Tokens::default(),
         };
-        let mut server = Server::bind(sinew_server::Config {
+        let files = sinew_io::raise_file_limit().map_or(usize::MAX, |files| files as usize);
+        let offered = sinew_server::Config {
             tcp: config.server.tcp.0,
             lines: config.server.lines.0,
             http: config.server.http.0,
             tokens,
             legacy_open: config.server.legacy_open,
+            hosts: config.server.hosts.clone(),
             ..sinew_server::Config::default()
-        })
-        .context("cannot listen")?;
+        };
+        let mut server = Server::bind(offered.within(files)).context("cannot listen")?;
         let mut vacuums = Vec::new();
         #[cfg(feature = "g1")]
         let mut g1s = g1::G1s::new(&config.server.library);
@@ -75,7 +77,10 @@ impl Daemon {
     }
 
     /// Serves until `shutdown` is done, then stops the robots.
-    pub(crate) fn run(self, shutdown: impl Future<Output = ()>) -> anyhow::Result<()> {
+    pub(crate) fn run(
+        self,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> anyhow::Result<()> {
         let runtime = Builder::new_multi_thread().enable_all().build()?;
         let result = runtime.block_on(self.server.run(shutdown));
         self.vacuums.iter().for_each(Vacuum::shut_down);

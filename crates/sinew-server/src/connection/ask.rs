@@ -1,63 +1,123 @@
 //! What a client with a connection may ask.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Instant,
+};
 
 use serde_json::{Value, json};
 use sinew_robot::{Code, Refusal};
+use tokio::time::sleep_until;
 
-use super::Connection;
+use super::{Connection, Reading, Watched};
 use crate::{
     Access, Capability,
     feed::Topic,
     frame::Framing,
-    hub::{Member, Order},
+    hub::{Member, Order, Stamp},
     message::{Asked, Request},
     ring::{Form, Ring},
 };
 
+/// How an answer to a message comes about.
+enum Outcome {
+    /// It is there.
+    Data(Value),
+    /// A robot has to do something for it.
+    Order(Arc<Member>, Order),
+    /// It is held back until then.
+    Late(Instant, Refusal),
+}
+
 impl Connection {
-    pub(super) fn ask(&mut self, request: Request) {
+    pub(super) fn ask(&mut self, request: Request, stamp: Stamp) {
         let Request { req, asked } = request;
         let mut greeting = Vec::new();
-        let result = asked.and_then(|(robot, asked)| {
-            self.hub.permit(&self.client, asked.access())?;
-            let robot = robot.as_deref();
-            match asked {
-                Asked::Robot(command, capability) => {
-                    let member = self.hub.robot(robot, Some(capability))?;
-                    return member.accept(&self.client, Order::Vacuum(command)).map(Err);
-                }
-                Asked::Teach(verb) => {
-                    let member = self.hub.robot(robot, Some(Capability::Teach))?;
-                    return member.accept(&self.client, Order::Teach(verb)).map(Err);
-                }
-                Asked::Incapable(capability) => {
-                    let member = self.hub.robot(robot, Some(capability))?;
-                    Err(cannot(member, capability))
-                }
-                Asked::Stop => {
-                    self.hub.robots(robot)?.iter().for_each(|one| one.stop(&self.client.name));
-                    Ok(Value::Null)
-                }
-                Asked::Robots => Ok(self.hub.to_json()),
-                Asked::TakeControl { name } => self.take_control(robot, name),
-                Asked::Auth { token, name } => self.authenticate(token.as_deref(), name),
-                Asked::Subscribe { topics, max_hz } => {
-                    self.subscribe(robot, &topics, max_hz, &mut greeting)
-                }
+        let outcome = asked.and_then(|(robot, asked)| self.decide(robot, asked, &mut greeting));
+        let outcome = outcome.and_then(|outcome| match outcome {
+            Outcome::Order(member, order) => self.begin(req.clone(), &member, order, stamp),
+            Outcome::Late(at, refusal) => {
+                let req = req.clone();
+                self.work.add_running(Box::pin(async move {
+                    sleep_until(at.into()).await;
+                    (req, Err(refusal))
+                }));
+                Ok(None)
             }
-            .map(Ok)
+            Outcome::Data(data) => Ok(Some(data)),
         });
-        match result {
-            Ok(Ok(data)) => self.respond(req.as_ref(), &Ok(data)),
+        match outcome {
+            Ok(None) => {}
+            Ok(Some(data)) => self.respond(req.as_ref(), &Ok(data)),
             Err(refusal) => self.respond(req.as_ref(), &Err(refusal)),
-            Ok(Err(job)) => {
-                if let Err((req, refusal)) = self.work.add(req, job) {
-                    self.respond(req.as_ref(), &Err(refusal));
-                }
-            }
         }
         self.out.append(&mut greeting);
+    }
+
+    fn decide(
+        &mut self,
+        robot: Option<String>,
+        asked: Asked,
+        greeting: &mut Vec<u8>,
+    ) -> Result<Outcome, Refusal> {
+        let hub = Arc::clone(&self.hub);
+        let client = self.peer.client().clone();
+        hub.permit(&client, asked.access())?;
+        let robot = robot.as_deref();
+        match asked {
+            Asked::Auth { token, name } => return self.authenticate(token.as_deref(), name),
+            Asked::Halt(halt) => {
+                // Also for a client that finds no seat.
+                let data = hub.halt(robot, &halt, &client.name)?;
+                let _ = self.introduce();
+                return Ok(Outcome::Data(data));
+            }
+            _ => self.introduce()?,
+        }
+        Ok(Outcome::Data(match asked {
+            Asked::Robot(command, capability) => {
+                let member = hub.robot(robot, Some(capability))?;
+                return Ok(Outcome::Order(Arc::clone(member), Order::Vacuum(command)));
+            }
+            Asked::Teach(verb) => {
+                let member = hub.robot(robot, Some(Capability::Teach))?;
+                return Ok(Outcome::Order(Arc::clone(member), Order::Teach(verb)));
+            }
+            Asked::Incapable(capability) => {
+                return Err(cannot(hub.robot(robot, Some(capability))?, capability));
+            }
+            Asked::TakeControl { name } => self.take_control(robot, name)?,
+            Asked::Subscribe { topics, max_hz } => {
+                self.subscribe(robot, &topics, max_hz, greeting)?
+            }
+            Asked::Robots | Asked::Auth { .. } | Asked::Halt(_) => hub.to_json(),
+        }))
+    }
+
+    /// Puts a command among those of this client.
+    fn begin(
+        &mut self,
+        req: Option<Value>,
+        member: &Arc<Member>,
+        order: Order,
+        stamp: Stamp,
+    ) -> Result<Option<Value>, Refusal> {
+        if order.moves_by_itself() && self.watched == Watched::No {
+            self.watched = Watched::Wanted;
+        }
+        let job = member.accept(&self.peer.client().clone(), order, stamp)?;
+        self.work.add(req, job)?;
+        Ok(None)
+    }
+
+    /// A valid message came, so the client is no stranger any more, if there is a seat for it.
+    fn introduce(&self) -> Result<(), Refusal> {
+        self.peer.is_new.store(false, Ordering::Release);
+        if self.peer.guest.introduce() {
+            return Ok(());
+        }
+        self.hub.metrics.count_turned_away();
+        Err(self.hub.no_seat())
     }
 
     fn take_control(
@@ -68,7 +128,7 @@ impl Connection {
         let hub = Arc::clone(&self.hub);
         let member = hub.robot(robot, None)?;
         self.rename(name);
-        member.take_control(&self.client);
+        member.take_control(&self.peer.client().clone());
         Ok(Value::Null)
     }
 
@@ -76,24 +136,42 @@ impl Connection {
         &mut self,
         token: Option<&str>,
         name: Option<String>,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<Outcome, Refusal> {
+        let hub = Arc::clone(&self.hub);
         if let Some(token) = token {
-            self.client.access = self.hub.access(token)?;
+            let mut client = self.peer.client();
+            match hub.access(token) {
+                Ok(access) => client.access = access,
+                Err(refusal) => {
+                    let at = hub.guesses.wrong(client.address, std::time::Instant::now());
+                    // Too many wrong ones wait for their answer: this one gets none.
+                    let at = at.ok_or_else(|| {
+                        self.reading = Reading::Gone;
+                        refusal.clone()
+                    })?;
+                    return Ok(Outcome::Late(at, refusal));
+                }
+            }
         }
-        self.hub.permit(&self.client, Access::Read)?;
+        let client = self.peer.client().clone();
+        hub.permit(&client, Access::Read)?;
+        // Without a seat it may still stop.
+        let _ = self.introduce();
         self.rename(name);
         self.stream_legacy();
-        let access = match self.client.access {
+        let access = match client.access {
             Access::Control => "control",
             _ => "read",
         };
-        Ok(json!({ "access": access, "name": &*self.client.name }))
+        let name = Arc::clone(&self.peer.client().name);
+        Ok(Outcome::Data(json!({ "access": access, "name": &*name })))
     }
 
     fn rename(&mut self, name: Option<String>) {
         if let Some(name) = name {
-            self.client.name = name.into();
-            self.hub.robots.iter().for_each(|member| member.rename(&self.client));
+            let mut client = self.peer.client();
+            client.name = name.into();
+            self.hub.robots.iter().for_each(|member| member.rename(&client));
         }
     }
 
@@ -158,8 +236,8 @@ impl Connection {
     /// Begins the stream that a length-prefixed client expects without asking.
     pub(super) fn stream_legacy(&mut self) {
         let begun = !self.telemetry.is_empty();
-        let legacy = matches!(self.framing, Framing::Prefixed);
-        if begun || !legacy || self.client.access < Access::Read {
+        let legacy = self.framing == Framing::Prefixed;
+        if begun || !legacy || self.peer.client().access < Access::Read {
             return;
         }
         let hub = Arc::clone(&self.hub);

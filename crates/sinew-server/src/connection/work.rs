@@ -9,7 +9,7 @@ use crate::{Boxed, hub::Job};
 const MAX_WAITING: usize = 64;
 
 /// A command's `req`, and how it ended.
-type Ended = (Option<Value>, Result<Value, Refusal>);
+pub(super) type Ended = (Option<Value>, Result<Value, Refusal>);
 
 /// The commands of a client: one after the other, except those that stop.
 #[derive(Default)]
@@ -24,20 +24,24 @@ impl Work {
         self.running.is_none() && self.urgent.is_empty() && self.waiting.is_empty()
     }
 
-    pub(super) fn add(
-        &mut self,
-        req: Option<Value>,
-        job: Job,
-    ) -> Result<(), (Option<Value>, Refusal)> {
-        if job.is_urgent() && self.urgent.len() < MAX_WAITING {
-            self.urgent.push(Box::pin(run(req, job)));
+    pub(super) fn add(&mut self, req: Option<Value>, job: Job) -> Result<(), Refusal> {
+        if job.is_urgent() {
+            self.add_running(Box::pin(run(req, job)));
         } else if self.waiting.len() < MAX_WAITING {
             self.waiting.push_back((req, job));
         } else {
             let message = format!("{MAX_WAITING} commands of this client are waiting already");
-            return Err((req, Refusal::new(Code::Busy, message)));
+            return Err(Refusal::new(Code::Busy, message));
         }
         Ok(())
+    }
+
+    /// Adds one that waits for no other. One too many is dropped: what it was to do is done, only
+    /// its answer is missing.
+    pub(super) fn add_running(&mut self, running: Boxed<'static, Ended>) {
+        if self.urgent.len() < MAX_WAITING {
+            self.urgent.push(running);
+        }
     }
 
     /// Drops what has not begun.

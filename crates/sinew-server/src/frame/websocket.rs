@@ -32,6 +32,18 @@ pub(crate) fn accept_key(key: &str) -> String {
 pub(crate) struct Assembly {
     /// What has come of a message whose last fragment has not.
     begun: Option<BytesMut>,
+    skipping: Option<Skipping>,
+}
+
+/// A message that is thrown away as it comes.
+#[derive(Debug, Default)]
+struct Skipping {
+    /// Bytes left of the frame that has begun.
+    left: u64,
+    /// Bytes of the message that are gone.
+    gone: u64,
+    /// The frame that has begun is its last.
+    is_last: bool,
 }
 
 /// The first bytes of a frame, decoded.
@@ -45,15 +57,45 @@ struct Header {
 }
 
 impl Assembly {
-    pub(super) fn next(&mut self, buffer: &mut BytesMut) -> Option<Incoming> {
+    pub(super) fn next(&mut self, buffer: &mut BytesMut, limit: usize) -> Option<Incoming> {
         loop {
+            if let Some(skipping) = &mut self.skipping
+                && skipping.left > 0
+            {
+                skipping.swallow(buffer);
+                if skipping.left > 0 {
+                    return None;
+                }
+            }
+            if self.skipping.as_ref().is_some_and(|skipping| skipping.is_last) {
+                self.skipping = None;
+                return Some(Incoming::Skipped);
+            }
             let header = match Header::parse(buffer)? {
                 Ok(header) => header,
                 Err(BrokenProtocol) => return Some(Incoming::Close(close(PROTOCOL_ERROR))),
             };
-            let begun = self.begun.as_ref().map_or(0, BytesMut::len) as u64;
-            if header.payload + begun > MAX_MESSAGE as u64 {
+            let is_control = header.opcode & 0x8 != 0;
+            let begun = match (&self.begun, &self.skipping) {
+                (_, Some(skipping)) => skipping.gone,
+                (Some(begun), None) => begun.len() as u64,
+                (None, None) => 0,
+            };
+            if !is_control && header.payload + begun > MAX_MESSAGE as u64 {
                 return Some(Incoming::TooLarge);
+            }
+            match &mut self.skipping {
+                Some(skipping) if !is_control => {
+                    buffer.advance(header.length);
+                    skipping.left = header.payload;
+                    skipping.gone += header.payload;
+                    skipping.is_last = header.last;
+                    continue;
+                }
+                None if !is_control && header.payload + begun > limit as u64 => {
+                    return Some(Incoming::Over);
+                }
+                _ => {}
             }
             let length = header.payload as usize;
             if buffer.len() < header.length + length {
@@ -68,6 +110,12 @@ impl Assembly {
                 return Some(incoming);
             }
         }
+    }
+
+    /// Throws away the message that has begun, or the next one.
+    pub(super) fn skip(&mut self) {
+        let gone = self.begun.take().map_or(0, |begun| begun.len() as u64);
+        self.skipping = Some(Skipping { gone, ..Skipping::default() });
     }
 
     fn take(&mut self, header: &Header, payload: BytesMut) -> Option<Incoming> {
@@ -96,6 +144,14 @@ impl Assembly {
             }
             _ => Some(Incoming::Close(close(PROTOCOL_ERROR))),
         }
+    }
+}
+
+impl Skipping {
+    fn swallow(&mut self, buffer: &mut BytesMut) {
+        let count = self.left.min(buffer.len() as u64);
+        buffer.advance(count as usize);
+        self.left -= count;
     }
 }
 
@@ -168,7 +224,7 @@ mod tests {
         let mut all = Vec::new();
         for &byte in stream {
             buffer.extend_from_slice(&[byte]);
-            while let Some(incoming) = assembly.next(&mut buffer) {
+            while let Some(incoming) = assembly.next(&mut buffer, MAX_MESSAGE) {
                 let closed = matches!(incoming, Incoming::Close(_));
                 all.push(incoming);
                 if closed {
@@ -211,7 +267,28 @@ mod tests {
         let half = vec![b'x'; MAX_MESSAGE / 2 + 1];
         let mut assembly = Assembly::default();
         let mut buffer = BytesMut::from(&[frame(0x01, &half), frame(0x80, &half)].concat()[..]);
-        assert_eq!(assembly.next(&mut buffer), Some(Incoming::TooLarge));
+        assert_eq!(assembly.next(&mut buffer, MAX_MESSAGE), Some(Incoming::TooLarge));
+    }
+
+    #[test]
+    fn a_long_message_is_skipped_unstored_in_any_split_also_in_fragments() {
+        use crate::frame::{Framing, tests::read_skipping};
+        let long = [b'x'; 300];
+        let whole = frame(0x81, &long);
+        let fragments =
+            [frame(0x01, b"{"), frame(0x00, &long), frame(0x89, b"hm"), frame(0x80, b"}")];
+        let stream = [&whole[..], &frame(0x81, b"[1]"), &fragments.concat(), &frame(0x81, b"[2]")];
+        let wanted = [
+            Incoming::Skipped,
+            Incoming::Message(b"[1]"[..].into()),
+            Incoming::Pong(b"hm"[..].into()),
+            Incoming::Skipped,
+            Incoming::Message(b"[2]"[..].into()),
+        ];
+        for piece in [1, 5, 64, 10_000] {
+            let all = read_skipping(Framing::WebSocket, &stream.concat(), 200, piece);
+            assert_eq!(all, wanted, "{piece}");
+        }
     }
 
     #[test]

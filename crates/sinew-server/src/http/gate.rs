@@ -1,28 +1,18 @@
 //! Who may come in: browsers are checked for the page they come from, everyone for a token.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc, time::Instant};
 
 use axum::{
-    extract::{ConnectInfo, FromRequestParts, Request, State, connect_info::Connected},
+    extract::{FromRequestParts, Request, State},
     http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts, uri::Authority},
     middleware::Next,
     response::{IntoResponse, Response},
-    serve::IncomingStream,
 };
 use sinew_robot::{Code, Refusal};
+use tokio::time::sleep_until;
 
-use super::{Desk, Door, failure, status};
-use crate::{Access, hub::Client};
-
-/// The address at the other end.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Peer(pub(super) SocketAddr);
-
-impl Connected<IncomingStream<'_, Door>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, Door>) -> Self {
-        Peer(*stream.remote_addr())
-    }
-}
+use super::{Desk, Peer, failure, status};
+use crate::{Access, hub::Client, lobby::Guest};
 
 /// Refuses what a page of another host makes a browser send.
 pub(super) async fn check(State(desk): State<Desk>, request: Request, next: Next) -> Response {
@@ -32,12 +22,17 @@ pub(super) async fn check(State(desk): State<Desk>, request: Request, next: Next
         None => false,
         Some(origin) => origin_authority(origin).is_none_or(|origin| Some(origin) != host),
     };
-    // Without tokens the name counts too: a page can make its own name lead to this address, and
-    // is then of the same origin.
-    let renamed = desk.hub.config.tokens.is_empty()
-        && host.as_ref().is_some_and(|host| !is_local_or_number(host.host()));
+    // A page can make its own name lead to this address, and is then of the same origin: only
+    // names that are known lead here, whether tokens are in use or not.
+    let hosts = &desk.hub.config.hosts;
+    let is_ours = |name: &str| hosts.iter().any(|host| host.eq_ignore_ascii_case(name));
+    let renamed = host
+        .as_ref()
+        .map(Authority::host)
+        .is_some_and(|name| !is_local_or_number(name) && !is_ours(name));
     if foreign || renamed {
-        let message = "pages of other hosts may not come in; open this one by its address";
+        let message = "pages of other hosts may not come in; open this one by its address, or \
+                       allow its name: [server] hosts";
         let refusal = Refusal::new(Code::Unauthorized, message);
         return (StatusCode::FORBIDDEN, failure(&refusal)).into_response();
     }
@@ -61,28 +56,35 @@ fn is_local_or_number(host: &str) -> bool {
         || number.parse::<std::net::IpAddr>().is_ok()
 }
 
-/// Somebody who asks, and what their token allows.
+/// A client that asks, and what its token allows.
 #[derive(Debug)]
 pub(super) struct Visitor {
     pub(super) client: Client,
     pub(super) peer: SocketAddr,
     desk: Desk,
     bad_token: Option<Refusal>,
+    /// There was a seat for it.
+    seated: bool,
+    guest: Option<Arc<Guest>>,
 }
 
 impl FromRequestParts<Desk> for Visitor {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, desk: &Desk) -> Result<Self, Self::Rejection> {
-        let peer = parts.extensions.get::<ConnectInfo<Peer>>().map(|info| info.0.0);
+        let peer = parts.extensions.get::<Peer>();
+        let address = peer.map_or(([0, 0, 0, 0], 0).into(), |peer| peer.address);
         let mut visitor = Visitor {
-            client: desk.hub.client("http", desk.open),
-            peer: peer.unwrap_or(([0, 0, 0, 0], 0).into()),
+            client: desk.hub.client("http", address.ip(), desk.open),
+            peer: address,
             desk: desk.clone(),
             bad_token: None,
+            seated: false,
+            guest: peer.map(|peer| Arc::clone(&peer.guest)),
         };
-        if let Some(token) = bearer(&parts.headers) {
-            visitor.show(token);
+        match bearer(&parts.headers) {
+            Some(token) => visitor.show(token),
+            None => visitor.introduce(),
         }
         Ok(visitor)
     }
@@ -97,7 +99,10 @@ impl Visitor {
     /// Takes a token instead of whatever was allowed before.
     pub(super) fn show(&mut self, token: &str) {
         match self.desk.hub.access(token) {
-            Ok(access) => self.client.access = access,
+            Ok(access) => {
+                self.client.access = access;
+                self.introduce();
+            }
             Err(refusal) => {
                 self.client.access = Access::Nothing;
                 self.bad_token = Some(refusal);
@@ -105,15 +110,38 @@ impl Visitor {
         }
     }
 
-    pub(super) fn permit(&self, needed: Access) -> Result<(), Refusal> {
-        if let Some(refusal) = &self.bad_token {
-            return Err(refusal.clone());
+    /// One that may see something is no stranger.
+    fn introduce(&mut self) {
+        if self.client.access > Access::Nothing {
+            self.seated = self.guest.as_ref().is_none_or(|guest| guest.introduce());
         }
+    }
+
+    pub(super) fn may(&self, needed: Access) -> bool {
+        self.client.access >= needed
+    }
+
+    pub(super) fn check_token(&self) -> Result<(), Refusal> {
+        self.bad_token.clone().map_or(Ok(()), Err)
+    }
+
+    pub(super) fn permit(&self, needed: Access) -> Result<(), Refusal> {
+        self.permit_command(needed, false)
+    }
+
+    /// The same for a command; one that stops needs no seat.
+    pub(super) fn permit_command(&self, needed: Access, stops: bool) -> Result<(), Refusal> {
+        self.check_token()?;
         if needed > Access::Nothing && self.client.access == Access::Nothing {
             let message = "a token is needed: send `Authorization: Bearer TOKEN`";
             return Err(Refusal::new(Code::Unauthorized, message));
         }
-        self.desk.hub.permit(&self.client, needed)
+        self.desk.hub.permit(&self.client, needed)?;
+        if needed > Access::Nothing && !self.seated && !stops {
+            self.desk.hub.metrics.count_turned_away();
+            return Err(self.desk.hub.no_seat());
+        }
+        Ok(())
     }
 
     /// The status of a refusal: 401 asks for a token, 403 says that the one shown is not enough.
@@ -124,8 +152,15 @@ impl Visitor {
         }
     }
 
-    pub(super) fn turn_away(&self, refusal: &Refusal) -> Response {
+    /// Says no. A wrong token is answered at the pace of its address.
+    pub(super) async fn turn_away(&self, refusal: Refusal) -> Response {
+        if self.bad_token.is_some() {
+            match self.desk.hub.guesses.wrong(self.peer.ip(), Instant::now()) {
+                Some(at) => sleep_until(at.into()).await,
+                None => return StatusCode::TOO_MANY_REQUESTS.into_response(),
+            }
+        }
         let scheme = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))];
-        (self.status(refusal), scheme, failure(refusal)).into_response()
+        (self.status(&refusal), scheme, failure(&refusal)).into_response()
     }
 }

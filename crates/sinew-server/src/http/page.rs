@@ -1,6 +1,6 @@
 //! A page for people, without scripts.
 
-use std::fmt::Write;
+use std::{fmt::Write, sync::Arc};
 
 use axum::{
     extract::State,
@@ -9,12 +9,17 @@ use axum::{
 use serde_json::Value;
 
 use super::{Desk, Visitor};
-use crate::Access;
+use crate::{Access, hub::Hub};
 
 pub(super) async fn index(State(desk): State<Desk>, visitor: Visitor) -> Response {
     if let Err(refusal) = visitor.permit(Access::Read) {
-        return visitor.turn_away(&refusal);
+        return visitor.turn_away(refusal).await;
     }
+    let hub = Arc::clone(&desk.hub);
+    desk.hand_on(async move { overview(&hub) }).await
+}
+
+fn overview(hub: &Hub) -> Response {
     let mut page = String::from(
         "<!doctype html><html lang=en><meta charset=utf-8>\
          <meta name=viewport content=\"width=device-width\"><title>Sinew</title>\
@@ -22,7 +27,7 @@ pub(super) async fn index(State(desk): State<Desk>, visitor: Visitor) -> Respons
          table{border-collapse:collapse}td,th{padding:.2rem 1rem .2rem 0;text-align:left}</style>\
          <h1>Sinew</h1><table><tr><th>robot<th>kind<th>link<th>controls</tr>",
     );
-    for member in &desk.hub.robots {
+    for member in &hub.robots {
         let snapshot = member.robot.snapshot();
         let state = snapshot.link.get("state").and_then(Value::as_str).unwrap_or("unknown");
         let holder = member.holder();

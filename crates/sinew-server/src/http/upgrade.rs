@@ -8,14 +8,16 @@ use axum::{
     http::{HeaderMap, HeaderName, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use bytes::BytesMut;
 use hyper_util::rt::TokioIo;
 use sinew_robot::{Code, Refusal};
 
 use super::{Desk, Visitor, failure};
 use crate::{
-    connection::Connection,
+    connection::Ear,
     frame::{Framing, accept_key},
     metrics::Transport,
+    stream::Stream,
 };
 
 pub(super) async fn websocket(
@@ -33,20 +35,20 @@ pub(super) async fn websocket(
         visitor.show(&token);
     }
     if let Err(refusal) = visitor.permit(crate::Access::Nothing) {
-        return visitor.turn_away(&refusal);
+        return visitor.turn_away(refusal).await;
     }
     let mut client = visitor.client;
     client.name = format!("{} {}", Transport::WebSocket.name(), visitor.peer).into();
     let upgraded = hyper::upgrade::on(&mut request);
     tokio::spawn(async move {
-        if let Ok(upgraded) = upgraded.await {
-            let hub = Arc::clone(&desk.hub);
-            hub.metrics.client_came(Transport::WebSocket);
-            let connection =
-                Connection::new(Arc::clone(&hub), client, Framing::WebSocket(Box::default()));
-            connection.serve(TokioIo::new(upgraded)).await;
-            hub.metrics.client_left(Transport::WebSocket);
-        }
+        // The socket itself: its two halves are used on two threads.
+        let Ok(upgraded) = upgraded.await else { return };
+        let Ok(parts) = upgraded.downcast::<TokioIo<Stream>>() else { return };
+        let hub = Arc::clone(&desk.hub);
+        hub.metrics.client_came(Transport::WebSocket);
+        let ear = Ear::new(Arc::clone(&hub), client, Framing::WebSocket, parts.io.into_inner());
+        ear.listen(BytesMut::from(&parts.read_buf[..])).await;
+        hub.metrics.client_left(Transport::WebSocket);
     });
     let headers = [
         (header::CONNECTION, "Upgrade".to_owned()),

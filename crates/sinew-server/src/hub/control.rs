@@ -1,13 +1,19 @@
 use std::{
     fmt,
     future::poll_fn,
-    sync::{Arc, Mutex},
+    net::IpAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
 };
 
 use serde_json::Value;
 use sinew_robot::{Code, Refusal, teach::Verb, vacuum::Command};
 use tokio::sync::Notify;
 
+use super::Epoch;
 use crate::{Access, Robot, feed::Feed, lock};
 
 /// A robot with a name, its telemetry, and who controls it.
@@ -18,6 +24,7 @@ pub(crate) struct Member {
     pub(crate) control: Mutex<Control>,
     /// Told when the holder changes.
     pub(crate) changed: Notify,
+    epoch: Epoch,
 }
 
 /// Who is on the other side of a connection.
@@ -26,59 +33,113 @@ pub(crate) struct Client {
     pub(crate) id: u64,
     pub(crate) name: Arc<str>,
     pub(crate) access: Access,
+    pub(crate) address: IpAddr,
+    /// It sends no more; set before its controls are freed.
+    pub(crate) gone: Arc<AtomicBool>,
+}
+
+/// When something was asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stamp {
+    pub(crate) epoch: u64,
+    pub(crate) received: Instant,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     pub(crate) holder: Option<Client>,
-    /// How often the robot was stopped; a command that was waiting meanwhile is not sent.
-    stops: u64,
-    stopped_by: Option<Arc<str>>,
+    /// The last stop: nothing that was asked for before it is sent.
+    stopped: Cut,
+    /// The last time that only what moves was cut off.
+    halted: Cut,
+}
+
+/// A moment before which what was asked for is not carried out, and who made it.
+#[derive(Debug, Default)]
+struct Cut {
+    epoch: u64,
+    by: Option<Arc<str>>,
+}
+
+impl Control {
+    /// Refuses what was asked for before a stop.
+    fn check_stops(&self, robot: &str, nature: Nature, stamp: Stamp) -> Result<(), Refusal> {
+        if nature.query {
+            return Ok(());
+        }
+        let cuts = [Some(&self.stopped), Some(&self.halted).filter(|_| nature.moves)];
+        let Some(cut) = cuts.into_iter().flatten().find(|cut| cut.epoch > stamp.epoch) else {
+            return Ok(());
+        };
+        let by = cut.by.as_deref().unwrap_or("a client");
+        let message = format!("{by} stopped {robot} before it was sent");
+        Err(Refusal::new(Code::NotReady, message))
+    }
 }
 
 impl Member {
-    pub(crate) fn new(name: &str, robot: Arc<dyn Robot>) -> Self {
+    pub(crate) fn new(name: &str, robot: Arc<dyn Robot>, epoch: Epoch) -> Self {
         let feed = Feed::new(name, robot.groups());
         let (control, changed) = (Mutex::default(), Notify::new());
-        Member { name: name.into(), robot, feed, control, changed }
+        Member { name: name.into(), robot, feed, control, changed, epoch }
     }
 
-    /// Stops the robot before anything that waits, whoever asks.
+    /// Stops the robot before anything that waits, whichever client asks.
     pub(crate) fn stop(&self, by: &Arc<str>) {
         let mut control = lock(&self.control);
-        control.stops += 1;
-        control.stopped_by = Some(Arc::clone(by));
+        control.stopped = self.cut(by);
         // With the lock held, a command is either on its way before this or refused after it.
         self.robot.stop(by);
     }
 
-    /// Takes the controls from whoever has them.
+    /// Stops the wheels before anything that waits, and drops what would move them.
+    pub(crate) fn disable(&self, by: &Arc<str>) {
+        let mut control = lock(&self.control);
+        control.halted = self.cut(by);
+        self.robot.disable(by);
+    }
+
+    fn cut(&self, by: &Arc<str>) -> Cut {
+        Cut { epoch: self.epoch.fetch_add(1, Ordering::AcqRel) + 1, by: Some(Arc::clone(by)) }
+    }
+
+    /// Gives a client the controls. If another had them, what that one set moving ends.
     pub(crate) fn take_control(&self, client: &Client) {
-        let before = lock(&self.control).holder.replace(client.clone());
-        if let Some(before) = before.filter(|before| before.id != client.id) {
-            self.robot.taken(&before.name);
+        let mut control = lock(&self.control);
+        let before = control.holder.replace(client.clone());
+        if before.is_some_and(|before| before.id != client.id) {
+            control.halted = self.cut(&client.name);
+            self.robot.taken(&client.name);
         }
         self.changed.notify_one();
     }
 
-    /// Accepts a command of a client, who gets the controls if nobody has them.
-    pub(crate) fn accept(self: &Arc<Self>, client: &Client, order: Order) -> Result<Job, Refusal> {
+    /// Accepts a command of a client, which gets the controls if no other has them.
+    pub(crate) fn accept(
+        self: &Arc<Self>,
+        client: &Client,
+        order: Order,
+        mut stamp: Stamp,
+    ) -> Result<Job, Refusal> {
+        let nature = order.nature();
         let mut control = lock(&self.control);
+        // It ends what was asked before it, also what is still waiting.
+        if order.is_urgent() {
+            control.stopped = self.cut(&client.name);
+            stamp.epoch = control.stopped.epoch;
+        }
+        control.check_stops(&self.name, nature, stamp)?;
+        client.check_presence(nature)?;
         match &control.holder {
-            _ if order.is_free() => {}
+            _ if nature.free => {}
             Some(holder) => self.check_holder(holder, client)?,
             None => {
                 control.holder = Some(client.clone());
                 self.changed.notify_one();
             }
         }
-        // It ends what was asked before it, also what is still waiting.
-        if order.is_urgent() {
-            control.stops += 1;
-            control.stopped_by = Some(Arc::clone(&client.name));
-        }
         let (member, client) = (Arc::clone(self), client.clone());
-        Ok(Job { member, client, order, stops: control.stops })
+        Ok(Job { member, client, order, stamp })
     }
 
     fn check_holder(&self, holder: &Client, client: &Client) -> Result<(), Refusal> {
@@ -119,6 +180,16 @@ impl Member {
     }
 }
 
+impl Client {
+    /// Refuses motion for a client that has gone: what it sent last would outlive its end.
+    fn check_presence(&self, nature: Nature) -> Result<(), Refusal> {
+        if self.gone.load(Ordering::Acquire) && nature.moves {
+            return Err(Refusal::new(Code::NotReady, "its client has gone"));
+        }
+        Ok(())
+    }
+}
+
 /// What a robot is told to do.
 #[derive(Debug)]
 pub(crate) enum Order {
@@ -126,23 +197,40 @@ pub(crate) enum Order {
     Teach(Verb),
 }
 
+/// What the rules ask about an order.
+#[derive(Debug, Clone, Copy)]
+struct Nature {
+    /// It only asks.
+    query: bool,
+    /// The robot may move because of it.
+    moves: bool,
+    /// It needs no controls: any client may ask, any may stop, and the library is no robot.
+    free: bool,
+}
+
 impl Order {
-    /// `drive` Reset, the emergency stop of clients that know no other, and the end of playback.
-    /// Disable is not: a client that switches one component after the other off means all of them.
+    /// Whether it ends playback, and so must not wait.
     fn is_urgent(&self) -> bool {
-        matches!(self, Order::Vacuum(Command::DriveReset) | Order::Teach(Verb::Stop))
+        matches!(self, Order::Teach(Verb::Stop))
     }
 
-    /// Whether it only asks.
-    fn is_query(&self) -> bool {
-        matches!(self, Order::Teach(verb) if verb.is_query())
+    /// Whether it goes on moving without further commands.
+    pub(crate) fn moves_by_itself(&self) -> bool {
+        matches!(self, Order::Vacuum(Command::Dock) | Order::Teach(Verb::Play { looped: true, .. }))
     }
 
-    /// Whether it needs no controls: anyone may ask, anyone may stop, and the library is no robot.
-    fn is_free(&self) -> bool {
+    fn nature(&self) -> Nature {
         match self {
-            Order::Teach(Verb::Play { .. }) | Order::Vacuum(_) => false,
-            Order::Teach(verb) => verb.is_query() || verb.is_of_library() || *verb == Verb::Stop,
+            Order::Vacuum(command) => {
+                let moves = command.is_motion() || matches!(command, Command::DriveEnable { .. });
+                Nature { query: false, moves, free: false }
+            }
+            Order::Teach(Verb::Play { .. }) => Nature { query: false, moves: true, free: false },
+            Order::Teach(verb) => Nature {
+                query: verb.is_query(),
+                moves: false,
+                free: verb.is_query() || verb.is_of_library() || *verb == Verb::Stop,
+            },
         }
     }
 }
@@ -153,7 +241,7 @@ pub(crate) struct Job {
     member: Arc<Member>,
     client: Client,
     order: Order,
-    stops: u64,
+    stamp: Stamp,
 }
 
 impl Job {
@@ -164,11 +252,11 @@ impl Job {
 
     /// Has the robot do it, unless it was stopped or the controls were taken meanwhile.
     pub(crate) async fn run(self) -> Result<Value, Refusal> {
-        let Job { member, client, order, stops } = self;
-        let (query, free) = (order.is_query(), order.is_free());
+        let Job { member, client, order, stamp } = self;
+        let nature = order.nature();
         let mut execution = match order {
             Order::Vacuum(command) => {
-                let execution = member.robot.execute(command, &client.name);
+                let execution = member.robot.execute(command, &client.name, stamp.received);
                 Box::pin(async { execution.await.map(|()| Value::Null) })
             }
             Order::Teach(verb) => member.robot.teach(verb, &client.name),
@@ -179,15 +267,10 @@ impl Job {
                 return execution.as_mut().poll(context);
             }
             let control = lock(&member.control);
-            if control.stops != stops && !query {
-                let by = control.stopped_by.as_deref().unwrap_or("somebody");
-                let message = format!("{by} stopped {} before it was sent", member.name);
-                return Err(Refusal::new(Code::NotReady, message)).into();
-            }
-            if let Some(holder) = control.holder.as_ref().filter(|_| !free)
-                && let Err(busy) = member.check_holder(holder, &client)
-            {
-                return Err(busy).into();
+            control.check_stops(&member.name, nature, stamp)?;
+            client.check_presence(nature)?;
+            if let Some(holder) = control.holder.as_ref().filter(|_| !nature.free) {
+                member.check_holder(holder, &client)?;
             }
             begun = true;
             execution.as_mut().poll(context)

@@ -1,4 +1,7 @@
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use serde_json::Value;
 use sinew_robot::{
@@ -30,7 +33,7 @@ impl Robot for Teacher {
         &[JOINTS]
     }
 
-    fn execute<'a>(&'a self, _: Command, _: &'a str) -> Boxed<'a, Result<(), Refusal>> {
+    fn execute<'a>(&'a self, _: Command, _: &'a str, _: Instant) -> Boxed<'a, Result<(), Refusal>> {
         Box::pin(async { Err(Refusal::new(Code::Unsupported, "it has no such components")) })
     }
 

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use serde_json::Value;
 use sinew_io::vacuum::Vacuum;
@@ -32,16 +32,29 @@ impl Robot for Vacuum {
         &[STATUS, VERSION]
     }
 
-    fn execute<'a>(&'a self, command: Command, by: &'a str) -> Boxed<'a, Result<(), Refusal>> {
-        Box::pin(Vacuum::execute(self, command, by))
+    fn execute<'a>(
+        &'a self,
+        command: Command,
+        by: &'a str,
+        received: Instant,
+    ) -> Boxed<'a, Result<(), Refusal>> {
+        Box::pin(Vacuum::execute_since(self, received, command, by))
     }
 
     fn stop(&self, by: &str) {
         Vacuum::stop(self, by);
     }
 
+    fn disable(&self, by: &str) {
+        Vacuum::disable(self, by);
+    }
+
     fn release(&self, by: &str) {
         Vacuum::release(self, by);
+    }
+
+    fn taken(&self, by: &str) {
+        Vacuum::taken(self, by);
     }
 
     fn snapshot(&self) -> Snapshot {

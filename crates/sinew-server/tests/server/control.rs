@@ -4,7 +4,7 @@ use serde_json::json;
 use sinew_robot::vacuum::Command;
 use socket2::SockRef;
 
-use crate::support::{Call, control, drive, led, post, start, until};
+use crate::support::{Call, DEADLINE, control, drive, led, post, start, until};
 
 #[tokio::test]
 async fn two_clients_do_not_fight() {
@@ -19,9 +19,11 @@ async fn two_clients_do_not_fight() {
     second.ok(json!({ "type": "TakeControl", "name": "second" })).await;
     second.ok(led(2)).await;
     assert!(first.fails(led(1), "busy").await.contains("second holds"));
-    assert_eq!(server.robot.calls().len(), 2);
+    let led = |state, by: &str| Call::Execute(Command::Led { state }, by.into());
+    let taken = Call::Taken("second".into());
+    assert_eq!(server.robot.calls(), [led(1, &first.name), taken, led(2, "second")]);
     first.ok(json!({ "type": "TakeControl" })).await;
-    first.ok(led(3)).await;
+    first.ok(crate::support::led(3)).await;
 }
 
 #[tokio::test]
@@ -60,8 +62,8 @@ async fn only_the_holders_end_is_told() {
     drop(first);
     drop(third);
     server.robot.called(Call::Release(third_name.clone())).await;
-    let releases: Vec<_> = server.robot.calls().into_iter().skip(1).collect();
-    assert_eq!(releases, [Call::Release(third_name)]);
+    let after: Vec<_> = server.robot.calls().into_iter().skip(1).collect();
+    assert_eq!(after, [Call::Taken(third_name.clone()), Call::Release(third_name)]);
 }
 
 #[tokio::test]
@@ -113,7 +115,7 @@ async fn what_waited_when_stop_came_is_never_sent() {
     other.ok(json!({ "type": "Stop" })).await;
     // `drive` Reset does not wait for the one that hangs.
     holder.send(control("drive", "Reset")).await;
-    let reset = Call::Execute(Command::DriveReset, holder.name.clone());
+    let reset = Call::Stop(holder.name.clone());
     server.robot.called(reset.clone()).await;
     server.robot.hang(false);
     holder.ok(led(2)).await;
@@ -163,19 +165,103 @@ async fn waiting_commands_of_a_client_that_lost_the_controls_are_not_sent() {
 }
 
 #[tokio::test]
-async fn drive_disable_comes_after_what_was_asked_before_it() {
+async fn drive_disable_waits_for_nothing_and_drops_only_what_moves() {
     let server = start();
     let mut client = server.lines().await;
     let begun = server.robot.hang_until_told();
-    for component in ["vacuum", "main_brush", "drive"] {
+    for component in ["vacuum", "main_brush"] {
         client.send(control(component, "Disable")).await;
     }
+    client.send(control("drive", "Enable")).await;
+    client.send(drive(0.1, 0.0)).await;
+    client.send(json!({ "type": "Dock" })).await;
+    client.send(control("drive", "Disable")).await;
+    server.robot.called(Call::Disable(client.name.clone())).await;
     client.send(json!({ "type": "Robots", "req": "read" })).await;
-    assert_eq!(client.next().await["req"], "read");
+    while client.next().await["req"] != "read" {}
     drop(begun);
-    let last = Call::Execute(Command::DriveDisable, client.name.clone());
-    server.robot.called(last).await;
-    assert_eq!(server.robot.calls().len(), 3);
+    client.ok(led(1)).await;
+    let calls = server.robot.calls();
+    let executed: Vec<_> = calls
+        .iter()
+        .filter_map(|call| match call {
+            Call::Execute(command, _) => Some(command.clone()),
+            _ => None,
+        })
+        .collect();
+    let off = [Command::Vacuum { percent: 0 }, Command::MainBrush { percent: 0 }];
+    assert_eq!(executed, [&off[..], &[Command::Led { state: 1 }]].concat(), "{calls:?}");
+}
+
+#[tokio::test]
+async fn drive_reset_and_disable_are_any_clients_on_every_port() {
+    let server = start();
+    let (mut holder, mut other) = (server.lines().await, server.lines().await);
+    holder.ok(drive(0.1, 0.0)).await;
+    other.ok(control("drive", "Disable")).await;
+    other.ok(control("drive", "Reset")).await;
+    let mut legacy = server.legacy().await;
+    legacy.send(control("drive", "Reset")).await;
+    let name = format!("tcp {}", legacy.0.local_addr().expect("is bound"));
+    server.robot.called(Call::Stop(name.clone())).await;
+    let envelope = json!({ "type": "Command", "command": control("drive", "Disable") });
+    legacy.send(json!({ "topic": "command", "payload": envelope })).await;
+    server.robot.called(Call::Disable(name)).await;
+    assert_eq!(post(server.http(), &control("drive", "Reset"), &[]).await.0, 200);
+    assert_eq!(post(server.http(), &control("drive", "Disable"), &[]).await.0, 200);
+    let calls = server.robot.calls();
+    assert_eq!(calls[1..3], [Call::Disable(other.name.clone()), Call::Stop(other.name.clone())]);
+    assert_eq!(calls[5..], [Call::Stop("http".into()), Call::Disable("http".into())]);
+    holder.ok(led(1)).await;
+}
+
+#[tokio::test]
+async fn taking_the_controls_ends_what_the_other_set_moving() {
+    let server = start();
+    let (mut first, mut second) = (server.lines().await, server.lines().await);
+    first.ok(json!({ "type": "Dock" })).await;
+    second.ok(json!({ "type": "TakeControl", "name": "second" })).await;
+    assert_eq!(server.robot.calls()[1], Call::Taken("second".into()));
+    second.ok(json!({ "type": "TakeControl" })).await;
+    assert_eq!(server.robot.calls().len(), 2, "nothing is taken from oneself");
+}
+
+#[tokio::test]
+async fn what_a_client_sent_before_a_stop_of_its_own_is_not_done_after_it() {
+    let server = start();
+    let mut client = server.lines().await;
+    client.ok(json!({ "type": "Robots" })).await;
+    for _ in 0..50 {
+        let messages = [control("drive", "Enable"), drive(0.1, 0.0), json!({ "type": "Stop" })];
+        let text: String = messages.iter().map(|message| format!("{message}\n")).collect();
+        client.send_bytes(text.as_bytes()).await;
+        client.ok(json!({ "type": "Robots" })).await;
+        let calls = server.robot.calls();
+        assert!(matches!(calls.last(), Some(Call::Stop(_))), "{calls:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_moves_is_not_begun_for_a_client_that_has_gone() {
+    let server = start();
+    for _ in 0..50 {
+        let mut client = server.lines().await;
+        let messages = [control("drive", "Enable"), drive(0.1, 0.0), json!({ "type": "Dock" })];
+        let text: String = messages.iter().map(|message| format!("{message}\n")).collect();
+        client.send_bytes(text.as_bytes()).await;
+        drop(client);
+    }
+    let mut observer = server.lines().await;
+    let begin = std::time::Instant::now();
+    while server.figure("sinew_clients{transport=\"lines\"}").await > 1.0
+        || !observer.ok(json!({ "type": "Robots" })).await["robots"][0]["holder"].is_null()
+    {
+        assert!(begin.elapsed() < DEADLINE, "all have gone");
+    }
+    let calls = server.robot.calls();
+    let moved = calls.iter().rposition(|call| matches!(call, Call::Execute(..)));
+    let released = calls.iter().rposition(|call| matches!(call, Call::Release(_)));
+    assert!(moved <= released, "{calls:?}");
 }
 
 #[tokio::test]

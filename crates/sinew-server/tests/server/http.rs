@@ -1,7 +1,11 @@
 use serde_json::{Value, json};
 use sinew_robot::{Code, vacuum::Command};
 
-use crate::support::{Call, control, drive, get, led, post, request, start};
+use sinew_server::{Config, Tokens};
+
+use crate::support::{
+    Call, Double, control, drive, get, led, local, post, request, start, start_with,
+};
 
 fn parse(body: &str) -> Value {
     serde_json::from_str(body).unwrap_or_else(|_| panic!("not JSON: {body}"))
@@ -46,6 +50,9 @@ async fn what_needs_a_connection_is_unsupported_by_post() {
     let messages = [
         drive(0.1, 0.0),
         json!({ "type": "ComponentControl", "id": "drive", "action": action }),
+        json!({ "type": "Dock" }),
+        raw("0x66", "c8 00 00 00 00 00 00 00"),
+        raw("67", "01000000"),
         json!({ "type": "TakeControl" }),
         json!({ "type": "Auth", "token": "x" }),
         json!({ "type": "Subscribe", "topics": ["state"] }),
@@ -56,6 +63,26 @@ async fn what_needs_a_connection_is_unsupported_by_post() {
         assert_eq!((status, &answer["error"]["code"]), (501, &json!("unsupported")), "{message}");
     }
     assert_eq!(server.robot.calls(), []);
+}
+
+fn raw(command: &str, payload: &str) -> Value {
+    json!({ "type": "Raw", "command": command, "payload": payload, "confirm": true })
+}
+
+#[tokio::test]
+async fn names_that_lead_here_are_those_that_were_set() {
+    let tokens = Tokens::parse("control all-of-it-c0ntrol").expect("is a token file");
+    let hosts = vec!["robot.example".into()];
+    let config = Config { tokens, hosts, ..local() };
+    let server = start_with(config, &[("vacuum", Double::new())]);
+    for headers in [&[("Host", "evil.example")][..], &[("Host", "evil.example:8787")]] {
+        assert_eq!(post(server.http(), &led(2), headers).await.0, 403);
+        assert_eq!(get(server.http(), "/ws", headers).await.0, 403);
+    }
+    for host in ["robot.example", "Robot.Example:8787", "localhost", "127.0.0.1:1"] {
+        assert_eq!(post(server.http(), &led(1), &[("Host", host)]).await.0, 200, "{host}");
+    }
+    assert_eq!(server.robot.calls().len(), 4);
 }
 
 #[tokio::test]

@@ -49,7 +49,9 @@ enum What {
 pub(crate) enum Call {
     Execute(Command, String),
     Stop(String),
+    Disable(String),
     Release(String),
+    Taken(String),
 }
 
 impl Double {
@@ -136,7 +138,12 @@ impl Robot for Double {
         }
     }
 
-    fn execute<'a>(&'a self, command: Command, by: &'a str) -> Boxed<'a, Result<(), Refusal>> {
+    fn execute<'a>(
+        &'a self,
+        command: Command,
+        by: &'a str,
+        _received: Instant,
+    ) -> Boxed<'a, Result<(), Refusal>> {
         Box::pin(async move {
             self.call(Call::Execute(command, by.into()));
             if let Some(refusal) = self.0.refusal.lock().expect("nobody panicked").clone() {
@@ -153,8 +160,16 @@ impl Robot for Double {
         self.call(Call::Stop(by.into()));
     }
 
+    fn disable(&self, by: &str) {
+        self.call(Call::Disable(by.into()));
+    }
+
     fn release(&self, by: &str) {
         self.call(Call::Release(by.into()));
+    }
+
+    fn taken(&self, by: &str) {
+        self.call(Call::Taken(by.into()));
     }
 
     fn snapshot(&self) -> Snapshot {

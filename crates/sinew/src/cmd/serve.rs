@@ -67,6 +67,9 @@ pub(crate) struct Settings {
     /// Let --tcp listen further than loopback without a token.
     #[arg(long)]
     legacy_open: bool,
+    /// A name by which browsers may know this machine; may be given several times.
+    #[arg(long = "host", value_name = "NAME")]
+    hosts: Vec<String>,
     /// How long a velocity counts without a new one, in milliseconds.
     #[arg(long, value_name = "MS")]
     deadman_ms: Option<u64>,
@@ -94,6 +97,7 @@ impl Settings {
         server.http = self.http.unwrap_or(server.http);
         server.token_file = self.token_file.clone().or(server.token_file.take());
         server.legacy_open |= self.legacy_open;
+        server.hosts.extend(self.hosts.iter().cloned());
         #[cfg(feature = "g1")]
         if let Some(library) = &self.library {
             server.library.clone_from(library);
@@ -132,7 +136,6 @@ pub(super) fn serve(
     json: bool,
     hints: &str,
 ) -> anyhow::Result<u8> {
-    sinew_io::raise_file_limit();
     let daemon = Daemon::start(config, tap)?;
     ready(config, &daemon, json)?;
     if !json && !hints.is_empty() {

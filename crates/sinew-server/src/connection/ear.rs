@@ -1,0 +1,400 @@
+//! The half of a connection that hears the client.
+//!
+//! It runs on the thread that does nothing else, and does little for each message: it finds where
+//! the message ends, carries a stop out there and then, and hands everything else to the other half
+//! ([`Connection`]), which runs where it may take its time. So a stop waits for nothing that clients
+//! can make the server do. A stop comes before the messages of its own client that wait; they are
+//! told that it did.
+
+use std::{
+    future::pending,
+    io,
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use bytes::BytesMut;
+use serde_json::Value;
+use sinew_robot::{Code, Refusal, teach::Verb};
+use tokio::{
+    io::AsyncReadExt,
+    sync::{
+        Notify, OwnedSemaphorePermit,
+        mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    },
+    task::yield_now,
+    time::{Instant, sleep, sleep_until, timeout},
+};
+
+use super::{Connection, Ended, read};
+use crate::{
+    Access, Boxed, Capability,
+    frame::{Decoder, Framing, Incoming, MAX_MESSAGE, SMALL_MESSAGE},
+    hub::{Client, Hub, Order, Stamp},
+    lobby::Guest,
+    lock, message,
+    message::Request,
+    stream::{Reader, Stream, Writer},
+};
+
+/// Bytes of messages that may wait for the other half, and what each message counts beside its own.
+const QUEUE: (usize, usize) = (256 << 10, 256);
+/// How long the other half gets to make room before messages are dropped.
+const WAIT: Duration = Duration::from_millis(20);
+/// Messages that are taken before others get their turn.
+const TURN: usize = 64;
+/// How long a message over 64 KiB may take to come.
+const LARGE_WAIT: Duration = Duration::from_secs(5);
+/// How long, and how far, what a client still sends is read after the last word to it; closing
+/// before would take that word back.
+const LINGER: (Duration, u64) = (Duration::from_secs(2), 16 << 20);
+
+/// What the ear hands on.
+pub(super) enum Heard {
+    Message {
+        text: BytesMut,
+        stamp: Stamp,
+        /// Room that a large one takes.
+        _large: Option<OwnedSemaphorePermit>,
+    },
+    /// A stop that was carried out: its answer, or what gives it.
+    Stopped(Option<Value>, Result<Value, Refusal>),
+    Stopping(Boxed<'static, Ended>),
+    /// A message that was not stored, and why.
+    Skipped(Refusal),
+    Ping(BytesMut),
+    /// A message after which nothing makes sense.
+    TooLarge,
+    Close(Vec<u8>),
+    /// The connection broke, or its place was needed.
+    Gone,
+}
+
+/// What both halves know of the client.
+pub(super) struct Peer {
+    client: Mutex<Client>,
+    pub(super) guest: Arc<Guest>,
+    /// Nothing it sent was valid yet.
+    pub(super) is_new: AtomicBool,
+    queued: AtomicUsize,
+    room: Notify,
+    /// Messages that were dropped for want of room, and not told yet.
+    unheard: AtomicU64,
+}
+
+pub(super) type Inbox = UnboundedReceiver<Heard>;
+
+pub(crate) struct Ear {
+    hub: Arc<Hub>,
+    peer: Arc<Peer>,
+    framing: Framing,
+    decoder: Decoder,
+    reader: Reader,
+    /// Until the other half is needed.
+    writer: Option<Writer>,
+    other_half: Option<UnboundedSender<Heard>>,
+    /// The room for a large message that is on its way, and until when it may come.
+    large: Option<(OwnedSemaphorePermit, Instant)>,
+    /// Messages are dropped until there is room.
+    drops: bool,
+}
+
+impl Ear {
+    pub(crate) fn new(hub: Arc<Hub>, client: Client, framing: Framing, stream: Stream) -> Self {
+        let peer = Peer {
+            client: Mutex::new(client),
+            guest: Arc::clone(stream.guest()),
+            is_new: AtomicBool::new(true),
+            queued: AtomicUsize::new(0),
+            room: Notify::new(),
+            unheard: AtomicU64::new(0),
+        };
+        Ear {
+            hub,
+            peer: Arc::new(peer),
+            framing,
+            decoder: Decoder::new(framing),
+            reader: stream.reader,
+            writer: Some(stream.writer),
+            other_half: None,
+            large: None,
+            drops: false,
+        }
+    }
+
+    /// Hears the client until it sends no more. `inbox` is what came already.
+    pub(crate) async fn listen(mut self, mut inbox: BytesMut) {
+        if self.framing == Framing::Prefixed {
+            // Its client may say nothing, and expects a stream all the same.
+            self.begin();
+        }
+        let mut closing = self.hub.closing.subscribe();
+        let mut goes_on = self.take(&mut inbox).await;
+        while goes_on {
+            let late = self.large.as_ref().map(|(_, until)| *until);
+            tokio::select! {
+                result = read(&mut self.reader, &mut inbox) => {
+                    goes_on = self.has_read(result, &mut inbox).await;
+                }
+                () = closed(self.other_half.as_ref()) => break,
+                () = until(late) => self.give_up_large(&mut inbox),
+                _ = closing.changed() => goes_on = self.other_half.is_some(),
+            }
+        }
+        self.leave();
+        if let Some(other_half) = self.other_half.take() {
+            linger(&mut self.reader, &other_half).await;
+        }
+    }
+
+    /// What a read brought; false when nothing more will be heard.
+    async fn has_read(&mut self, result: io::Result<usize>, inbox: &mut BytesMut) -> bool {
+        match result {
+            Ok(1..) => return self.take(inbox).await,
+            // It may still want to read: the other half ends when it has answered what is there.
+            Ok(0) => self.other_half = None,
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                self.hand_on(Heard::TooLarge).await;
+            }
+            Err(_) => {
+                if let Some(other_half) = self.other_half.take() {
+                    let _ = other_half.send(Heard::Gone);
+                }
+            }
+        }
+        false
+    }
+
+    /// Takes the messages that are there; false when nothing more is to be heard.
+    async fn take(&mut self, inbox: &mut BytesMut) -> bool {
+        let mut count = 0;
+        loop {
+            let limit = if self.large.is_some() { MAX_MESSAGE } else { SMALL_MESSAGE };
+            match self.decoder.next(inbox, limit) {
+                None => break,
+                Some(Incoming::Over) if self.has_room_for_large() => {}
+                Some(Incoming::Over) => self.decoder.skip(inbox),
+                Some(Incoming::Skipped) => {
+                    let refusal = self.skipped();
+                    self.hand_on(Heard::Skipped(refusal)).await;
+                }
+                Some(Incoming::Message(text)) => self.hear(text).await,
+                Some(Incoming::Pong(payload)) => self.hand_on(Heard::Ping(payload)).await,
+                Some(Incoming::TooLarge) => {
+                    self.hand_on(Heard::TooLarge).await;
+                    return false;
+                }
+                Some(Incoming::Close(farewell)) => {
+                    self.hand_on(Heard::Close(farewell)).await;
+                    return false;
+                }
+            }
+            count += 1;
+            if count % TURN == 0 {
+                yield_now().await;
+            }
+        }
+        // What waits for its first byte should own no memory.
+        if inbox.is_empty() {
+            *inbox = BytesMut::new();
+        }
+        true
+    }
+
+    /// Takes room for a message over 64 KiB, which only clients that may control get.
+    fn has_room_for_large(&mut self) -> bool {
+        if self.peer.client().access < Access::Control {
+            return false;
+        }
+        let Ok(room) = Arc::clone(&self.hub.large).try_acquire_owned() else { return false };
+        self.large = Some((room, Instant::now() + LARGE_WAIT));
+        true
+    }
+
+    fn give_up_large(&mut self, inbox: &mut BytesMut) {
+        self.large = None;
+        self.decoder.skip(inbox);
+    }
+
+    fn skipped(&self) -> Refusal {
+        if self.peer.client().access < Access::Control {
+            let message =
+                format!("a message of a client that reads has at most {SMALL_MESSAGE} bytes");
+            return Refusal::new(Code::TooLarge, message);
+        }
+        let message = format!(
+            "messages over {SMALL_MESSAGE} bytes take their turn, and {} s to come: send it again",
+            LARGE_WAIT.as_secs()
+        );
+        Refusal::new(Code::Busy, message)
+    }
+
+    async fn hear(&mut self, text: BytesMut) {
+        let large = self.large.take().map(|(room, _)| room);
+        let stop = Request::parse_stop(&text, self.framing == Framing::Prefixed);
+        let heard = match stop.and_then(|request| self.stop(request)) {
+            Some(heard) => heard,
+            None => Heard::Message { text, stamp: self.hub.stamp(), _large: large },
+        };
+        self.hand_on(heard).await;
+    }
+
+    /// Carries a stop out, if the client may; none leaves it to the other half.
+    fn stop(&mut self, request: Request) -> Option<Heard> {
+        let client = self.peer.client().clone();
+        let Request { req, asked: Ok((robot, asked)) } = request else { return None };
+        if client.access < Access::Read {
+            return None;
+        }
+        let heard = match asked {
+            message::Asked::Halt(halt) => {
+                let result = self.hub.halt(robot.as_deref(), &halt, &client.name);
+                Heard::Stopped(req, result)
+            }
+            message::Asked::Teach(verb @ Verb::Stop) => {
+                let member = self.hub.robot(robot.as_deref(), Some(Capability::Teach)).ok()?;
+                let stamp = self.hub.stamp();
+                let job = member.accept(&client, Order::Teach(verb), stamp).ok()?;
+                Heard::Stopping(begun(Box::pin(async move { (req, job.run().await) })))
+            }
+            _ => return None,
+        };
+        self.peer.is_new.store(false, Ordering::Release);
+        if !self.peer.guest.introduce() {
+            self.hub.metrics.count_turned_away();
+        }
+        Some(heard)
+    }
+
+    /// Gives the other half something to do. What it has no room for, for want of time or of a
+    /// client that reads its answers, is dropped, and told when there is room again.
+    async fn hand_on(&mut self, heard: Heard) {
+        let cost = heard.cost();
+        if !self.peer.has_room(cost) && !self.drops {
+            let room = async {
+                while !self.peer.has_room(cost) {
+                    self.peer.room.notified().await;
+                }
+            };
+            let _ = timeout(WAIT, room).await;
+        }
+        self.drops = !self.peer.has_room(cost);
+        if self.drops {
+            self.peer.unheard.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        self.peer.queued.fetch_add(cost, Ordering::Relaxed);
+        self.begin();
+        if let Some(other_half) = &self.other_half {
+            // One that has ended needs nothing any more.
+            let _ = other_half.send(heard);
+        }
+    }
+
+    /// Starts the other half.
+    fn begin(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            let (sender, inbox) = unbounded_channel();
+            self.other_half = Some(sender);
+            let (hub, peer) = (Arc::clone(&self.hub), Arc::clone(&self.peer));
+            let connection = Connection::new(hub, peer, self.framing, inbox);
+            self.hub.workers.spawn(connection.serve(writer));
+        }
+    }
+
+    /// The client sends no more: what it set moving ends at once.
+    fn leave(&self) {
+        self.peer.leave(&self.hub);
+    }
+}
+
+impl Drop for Ear {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl Peer {
+    pub(super) fn client(&self) -> MutexGuard<'_, Client> {
+        lock(&self.client)
+    }
+
+    /// Frees the controls that the client holds.
+    pub(super) fn leave(&self, hub: &Hub) {
+        let client = self.client().clone();
+        // Before the controls are free, lest something it sent takes them again and moves.
+        client.gone.store(true, Ordering::Release);
+        hub.robots.iter().for_each(|member| member.leave(&client));
+    }
+
+    fn has_room(&self, cost: usize) -> bool {
+        let queued = self.queued.load(Ordering::Relaxed);
+        queued == 0 || queued + cost <= QUEUE.0
+    }
+
+    /// Something was taken from the queue.
+    pub(super) fn took(&self, heard: &Heard) {
+        self.queued.fetch_sub(heard.cost(), Ordering::Relaxed);
+        self.room.notify_one();
+    }
+
+    /// How many messages were dropped since the last time.
+    pub(super) fn take_unheard(&self) -> u64 {
+        match self.unheard.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => self.unheard.swap(0, Ordering::Relaxed),
+        }
+    }
+}
+
+impl Heard {
+    fn cost(&self) -> usize {
+        let bytes = match self {
+            Heard::Message { text, .. } | Heard::Ping(text) => text.len(),
+            _ => 0,
+        };
+        bytes + QUEUE.1
+    }
+}
+
+/// A command whose first step is done.
+fn begun(mut running: Boxed<'static, Ended>) -> Boxed<'static, Ended> {
+    // The other half polls it next, and is woken for the rest.
+    match running.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(ended) => Box::pin(async { ended }),
+        Poll::Pending => running,
+    }
+}
+
+async fn closed(other_half: Option<&UnboundedSender<Heard>>) {
+    match other_half {
+        Some(other_half) => other_half.closed().await,
+        None => pending().await,
+    }
+}
+
+async fn until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => sleep_until(instant).await,
+        None => pending().await,
+    }
+}
+
+/// Reads what a client still sends until the other half has said its last word, and for a moment
+/// after it.
+async fn linger(reader: &mut Reader, other_half: &UnboundedSender<Heard>) {
+    let over = async {
+        other_half.closed().await;
+        sleep(LINGER.0).await;
+    };
+    let mut rest = reader.take(LINGER.1);
+    let mut sink = tokio::io::sink();
+    tokio::select! {
+        _ = tokio::io::copy(&mut rest, &mut sink) => {}
+        () = over => {}
+    }
+}

@@ -1,0 +1,240 @@
+//! Who may stay connected, and how many of them.
+//!
+//! A connection begins as a *stranger*: it has not sent a valid message yet, nor a token where one
+//! is needed. Strangers have little time and little room, and the oldest of an address makes room
+//! for the newest, so that nothing they do keeps a client from coming in. A *known* client has a
+//! seat; when all are taken, a newcomer stays a stranger, which may still stop robots. *Silent*
+//! clients are those of document 003's interface that only listen.
+
+use std::{
+    collections::VecDeque,
+    net::{IpAddr, Ipv6Addr},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU8, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
+
+use crate::lock;
+
+/// How long a stranger may stay.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+/// Most strangers from one address.
+const PER_ADDRESS: usize = 64;
+/// Most silent clients.
+const SILENT: usize = 64;
+
+/// Everybody who is connected.
+#[derive(Debug)]
+pub(crate) struct Lobby {
+    seats: Arc<Semaphore>,
+    max_strangers: usize,
+    inner: Mutex<Inner>,
+    /// Told when the last one has gone.
+    emptied: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// The oldest first.
+    strangers: VecDeque<Waiting>,
+    silent: VecDeque<Waiting>,
+    present: usize,
+    next: u64,
+}
+
+/// A connection that may have to leave.
+#[derive(Debug)]
+struct Waiting {
+    id: u64,
+    address: IpAddr,
+    leave: oneshot::Sender<()>,
+}
+
+/// The standing of one connection.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    lobby: Arc<Lobby>,
+    id: u64,
+    rank: AtomicU8,
+    seat: Mutex<Option<OwnedSemaphorePermit>>,
+}
+
+const STRANGER: u8 = 0;
+const SILENT_CLIENT: u8 = 1;
+const KNOWN: u8 = 2;
+
+impl Lobby {
+    pub(crate) fn new(seats: usize, max_strangers: usize) -> Self {
+        Lobby {
+            seats: Arc::new(Semaphore::new(seats)),
+            max_strangers: max_strangers.max(1),
+            inner: Mutex::default(),
+            emptied: Notify::new(),
+        }
+    }
+
+    /// Somebody connected. What is returned beside it tells when they must leave.
+    pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> (Arc<Guest>, oneshot::Receiver<()>) {
+        let address = network(address);
+        let (leave, left) = oneshot::channel();
+        let mut inner = lock(&self.inner);
+        let of_address = inner.strangers.iter().filter(|other| other.address == address).count();
+        let oldest = if of_address >= PER_ADDRESS {
+            inner.strangers.iter().position(|other| other.address == address)
+        } else {
+            (inner.strangers.len() >= self.max_strangers).then_some(0)
+        };
+        oldest.and_then(|oldest| inner.strangers.remove(oldest)).map(Waiting::send_away);
+        let id = inner.next;
+        inner.next += 1;
+        inner.present += 1;
+        inner.strangers.push_back(Waiting { id, address, leave });
+        let lobby = Arc::clone(self);
+        let (rank, seat) = (AtomicU8::new(STRANGER), Mutex::default());
+        (Arc::new(Guest { lobby, id, rank, seat }), left)
+    }
+
+    /// Waits until all have gone.
+    pub(crate) async fn empty(&self) {
+        loop {
+            let emptied = self.emptied.notified();
+            if lock(&self.inner).present == 0 {
+                return;
+            }
+            emptied.await;
+        }
+    }
+}
+
+impl Guest {
+    /// A valid message came: takes a seat, if there is one. Whether this one is known now.
+    pub(crate) fn introduce(&self) -> bool {
+        if self.is_known() {
+            return true;
+        }
+        let Ok(seat) = Arc::clone(&self.lobby.seats).try_acquire_owned() else { return false };
+        let mut inner = lock(&self.lobby.inner);
+        // One that was sent away meanwhile is in neither list, and ends all the same.
+        inner.strangers.retain(|other| other.id != self.id);
+        inner.silent.retain(|other| other.id != self.id);
+        drop(inner);
+        *lock(&self.seat) = Some(seat);
+        self.rank.store(KNOWN, Ordering::Release);
+        true
+    }
+
+    /// It listens and says nothing, which clients of document 003's interface may.
+    pub(crate) fn keep_silent(&self) {
+        let mut inner = lock(&self.lobby.inner);
+        let Some(index) = inner.strangers.iter().position(|other| other.id == self.id) else {
+            return;
+        };
+        let waiting = inner.strangers.remove(index);
+        inner.silent.extend(waiting);
+        self.rank.store(SILENT_CLIENT, Ordering::Release);
+        if inner.silent.len() > SILENT.min(self.lobby.max_strangers) {
+            inner.silent.pop_front().map(Waiting::send_away);
+        }
+    }
+
+    pub(crate) fn is_known(&self) -> bool {
+        self.rank.load(Ordering::Acquire) == KNOWN
+    }
+
+    pub(crate) fn is_stranger(&self) -> bool {
+        self.rank.load(Ordering::Acquire) == STRANGER
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let mut inner = lock(&self.lobby.inner);
+        inner.strangers.retain(|other| other.id != self.id);
+        inner.silent.retain(|other| other.id != self.id);
+        inner.present -= 1;
+        if inner.present == 0 {
+            self.lobby.emptied.notify_waiters();
+        }
+    }
+}
+
+impl Waiting {
+    fn send_away(self) {
+        // One that has just gone by itself does not hear it.
+        let _ = self.leave.send(());
+    }
+}
+
+/// What counts as one address: a host of IPv6 has as many of them as it likes.
+pub(crate) fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn here() -> IpAddr {
+        [127, 0, 0, 1].into()
+    }
+
+    #[test]
+    fn the_oldest_stranger_of_an_address_makes_room() {
+        let lobby = Arc::new(Lobby::new(4, 512));
+        let (other, mut other_left) = lobby.enter([10, 0, 0, 1].into());
+        let mut guests: Vec<_> = (0..PER_ADDRESS).map(|_| lobby.enter(here())).collect();
+        assert!(guests.iter_mut().all(|(_, left)| left.try_recv().is_err()));
+        guests.push(lobby.enter(here()));
+        assert!(guests[0].1.try_recv().is_ok());
+        assert!(guests[1].1.try_recv().is_err());
+        assert!(other_left.try_recv().is_err() && other.is_stranger());
+    }
+
+    #[test]
+    fn a_known_client_is_never_sent_away_and_has_a_seat() {
+        let lobby = Arc::new(Lobby::new(1, 512));
+        let (known, mut left) = lobby.enter(here());
+        assert!(known.introduce() && known.introduce() && known.is_known());
+        let _strangers: Vec<_> = (0..2 * PER_ADDRESS).map(|_| lobby.enter(here())).collect();
+        assert!(left.try_recv().is_err());
+        let (late, _late_left) = lobby.enter(here());
+        assert!(!late.introduce() && late.is_stranger(), "all seats are taken");
+        drop(known);
+        assert!(late.introduce());
+    }
+
+    #[test]
+    fn silent_clients_have_a_pool_of_their_own() {
+        let lobby = Arc::new(Lobby::new(1, 512));
+        let mut silent: Vec<_> = (0..=SILENT).map(|_| lobby.enter(here())).collect();
+        assert!(silent[0].1.try_recv().is_ok(), "as a stranger");
+        for (guest, _) in &silent[1..] {
+            guest.keep_silent();
+        }
+        let _strangers: Vec<_> = (0..PER_ADDRESS).map(|_| lobby.enter(here())).collect();
+        assert!(silent[1].1.try_recv().is_err());
+        let (newest, _left) = lobby.enter(here());
+        newest.keep_silent();
+        assert!(silent[1].1.try_recv().is_ok(), "the oldest of the silent ones");
+    }
+
+    #[test]
+    fn all_strangers_together_are_bounded_and_one_host_of_ipv6_is_one_address() {
+        let lobby = Arc::new(Lobby::new(1, 3));
+        let mut guests: Vec<_> = (1..=4u8).map(|n| lobby.enter([10, 0, 0, n].into())).collect();
+        assert!(guests[0].1.try_recv().is_ok() && guests[1].1.try_recv().is_err());
+        let [a, b] = ["fd00::1", "fd00::2"].map(|text| text.parse::<IpAddr>().expect("is one"));
+        assert_eq!(network(a), network(b));
+        assert_eq!(network("::ffff:127.0.0.1".parse().expect("is one")), here());
+    }
+}
