@@ -22,7 +22,8 @@ pub(super) const REST: Duration = Duration::from_millis(200);
 /// Document 003 keeps drive and everything else in mode 2; nothing works in mode 0.
 pub(super) const NAVIGATION: u8 = 2;
 
-const ZERO_VELOCITY: Body<'static> = Body::Velocity(gd32::Velocity { linear: 0, angular: 0 });
+pub(super) const ZERO_VELOCITY: Body<'static> =
+    Body::Velocity(gd32::Velocity { linear: 0, angular: 0 });
 pub(super) const ZERO_WHEELS: Body<'static> = Body::WheelSpeeds(WheelSpeeds { left: 0, right: 0 });
 
 /// A bumper that is pressed or a floor that is missing.

@@ -103,6 +103,10 @@ impl Outbox {
         true
     }
 
+    pub(super) fn next_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
     /// What goes next, and from when.
     fn first(&self) -> Option<(&FrameBuf, Option<Instant>)> {
         if let Some(zero) = self.zeros.front() {
@@ -139,7 +143,7 @@ impl Outbox {
 impl Session {
     pub(super) fn fetch(&mut self) -> Option<Output> {
         let Some((frame, begins)) = self.outbox.take(self.now) else {
-            return self.outbox.events.pop_front().map(Output::Event);
+            return self.outbox.next_event().map(Output::Event);
         };
         let counters = &mut self.state.counters;
         counters.sent += 1;

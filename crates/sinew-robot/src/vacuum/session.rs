@@ -11,7 +11,7 @@ use super::{
     Command, Counters, Event, Link, Output, Settings, State,
     boot::Boot,
     dock::Docking,
-    motion::{Motion, REST, actuates},
+    motion::{Motion, REST, ZERO_VELOCITY, actuates},
     odometry::Odometry,
     outbox::{self, Outbox},
     outputs::Outputs,
@@ -107,11 +107,13 @@ impl Session {
         self.deframer = Deframer::new();
         self.odometry = Odometry::default();
         self.tank = false;
-        // A port that was closed for less than the watchdog's time finds the wheels still turning.
-        self.rest_until = Some(later(now, REST));
-        self.beat_at = now;
         self.outbox.clear_frames(now);
         self.begin_boot(now);
+        // A port that was closed for less than the watchdog's time finds the wheels still turning.
+        // The boot's first frame is the first of all.
+        self.rest_until = Some(later(now, REST));
+        self.send(ZERO_VELOCITY);
+        self.beaten(now);
         self.advance(now);
     }
 
@@ -159,6 +161,12 @@ impl Session {
     /// the last call.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.fetch()
+    }
+
+    /// The next event, for a caller whose port takes nothing: frames stay, where newer ones replace
+    /// them and a stop overtakes them.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.outbox.next_event()
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout), if nothing happens before.

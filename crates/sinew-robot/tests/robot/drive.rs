@@ -35,7 +35,7 @@ fn of_velocities_within_a_beat_the_first_goes_at_once_and_the_newest_with_the_be
     bench.run(20 * MS);
     let sent: Vec<_> =
         bench.sent_as(0x66).into_iter().map(|sent| (sent.at - at, sent.payload)).collect();
-    assert_eq!(sent, [(0 * MS, velocity(100, 0)), (20 * MS, velocity(250, 0))]);
+    assert_eq!(sent, [(Duration::ZERO, velocity(100, 0)), (20 * MS, velocity(250, 0))]);
 }
 
 #[test]
