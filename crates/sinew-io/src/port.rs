@@ -10,6 +10,7 @@ use std::{
     mem::MaybeUninit,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::Path,
+    time::Instant,
 };
 
 use rustix::{
@@ -38,8 +39,8 @@ pub(crate) struct Port {
     /// Nobody is at its other end any more.
     gone: bool,
     waiting: VecDeque<Vec<u8>>,
-    /// It took no more, and will say when it does.
-    is_stuck: bool,
+    /// Since when it has taken no more; it will say when it does.
+    stuck_since: Option<Instant>,
     /// Bytes of the first waiting frame that are out already.
     sent: usize,
 }
@@ -67,7 +68,7 @@ impl Port {
         let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let new = epoll::EventFlags::IN | epoll::EventFlags::ET;
         epoll::add(&events, &fd, epoll::EventData::new_u64(0), new)?;
-        Ok(Port { fd, events, gone: false, waiting: VecDeque::new(), is_stuck: false, sent: 0 })
+        Ok(Port { fd, events, gone: false, waiting: VecDeque::new(), stuck_since: None, sent: 0 })
     }
 
     /// What is new since the last time. What is readable must be read to its end.
@@ -95,22 +96,29 @@ impl Port {
     }
 
     /// Queues bytes and sends what the port takes.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, now: Instant, bytes: &[u8]) -> io::Result<()> {
         if self.waiting.len() >= MAX_WAITING {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the port takes no more bytes"));
         }
         self.waiting.push_back(bytes.to_vec());
-        self.flush()
+        self.flush(now)
     }
 
     /// Sends what the port takes of what is waiting.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
-        let had_room = !self.is_stuck;
+    pub(crate) fn flush(&mut self, now: Instant) -> io::Result<()> {
+        let was_stuck = self.stuck_since.is_some();
+        let waited = self.waiting.len();
         self.send_waiting()?;
-        self.is_stuck = self.is_waiting();
-        if had_room == self.is_stuck {
+        let is_stuck = self.is_waiting();
+        if !is_stuck || self.waiting.len() < waited {
+            self.stuck_since = None;
+        }
+        if is_stuck {
+            self.stuck_since.get_or_insert(now);
+        }
+        if was_stuck != is_stuck {
             let mut new = epoll::EventFlags::IN | epoll::EventFlags::ET;
-            new.set(epoll::EventFlags::OUT, self.is_stuck);
+            new.set(epoll::EventFlags::OUT, is_stuck);
             epoll::modify(&self.events, &self.fd, epoll::EventData::new_u64(0), new)?;
         }
         Ok(())
@@ -137,7 +145,12 @@ impl Port {
         self.waiting.truncate(usize::from(self.sent > 0));
     }
 
-    pub(crate) fn is_waiting(&self) -> bool {
+    /// Since when the port has taken nothing of what waits for it.
+    pub(crate) fn stuck_since(&self) -> Option<Instant> {
+        self.stuck_since
+    }
+
+    fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 

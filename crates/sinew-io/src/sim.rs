@@ -91,7 +91,7 @@ impl Pump {
             }
             while let Some(frame) = self.controller.poll_transmit() {
                 // A real line loses what nobody reads, and so does this one.
-                if self.port.write(frame.as_bytes()).is_err() {
+                if self.port.write(now, frame.as_bytes()).is_err() {
                     self.port.discard_waiting();
                 }
             }
@@ -99,7 +99,7 @@ impl Pump {
             match self.waker.wait(Some(self.port.events()), until) {
                 Ok(true) => {
                     if self.port.take_events().is_ok_and(|ready| ready.writable) {
-                        let _ = self.port.flush();
+                        let _ = self.port.flush(Instant::now());
                     }
                 }
                 Ok(false) => {}

@@ -1,10 +1,14 @@
 //! A vacuum on a thread of its own.
 
+mod line;
+mod urgent;
+mod watch;
+
 use std::{
     io, mem,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
         mpsc,
     },
     thread,
@@ -22,18 +26,20 @@ use crate::{
     Address, lock,
     port::Port,
     relay::Relay,
-    sim::Simulator,
     tap::{Tap, Way},
     wake::Waker,
 };
+use line::Line;
+use urgent::{Counts, Order, Urgent};
+use watch::Watch;
 
 /// Events a slow listener may fall behind by: two seconds of status at 500 Hz.
 const EVENTS: usize = 1024;
 /// Commands that may wait for the thread.
 const REQUESTS: usize = 1024;
-/// How long to wait before opening a port again, at first and at most.
-const REOPEN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
-
+/// Buffers read before the clock and the clients are looked at again: a peer that writes without
+/// end is not to be listened to without end.
+const READS: usize = 4;
 /// A vacuum, wherever it is. Clones are handles to the same one.
 #[derive(Debug, Clone)]
 pub struct Vacuum {
@@ -48,11 +54,8 @@ struct Shared {
     waker: Waker,
     state: Mutex<Arc<State>>,
     settings: Settings,
-    /// How often somebody wanted everything to stop; looked at before anything else. What was
-    /// asked before a stop is not carried out after it.
-    stops: AtomicU64,
-    /// Who that was last.
-    stopped_by: Mutex<String>,
+    /// Looked at before anything else.
+    urgent: Urgent,
     ending: AtomicBool,
     /// Whether status packets are told as events.
     tells_status: AtomicBool,
@@ -64,13 +67,13 @@ enum Request {
     Execute {
         command: Command,
         by: String,
-        /// The stops before it.
-        stops: u64,
+        received: Instant,
+        /// The orders before it. What was asked before a stop is not carried out after it.
+        before: Counts,
         answer: oneshot::Sender<Result<(), Refusal>>,
     },
-    Release {
-        by: String,
-    },
+    /// Answered once the orders before it are carried out.
+    Confirm { answer: oneshot::Sender<Result<(), Refusal>> },
 }
 
 /// The way to the thread, while there is one.
@@ -86,13 +89,14 @@ impl Vacuum {
     /// Starts the thread, which opens the port and keeps it open.
     pub fn spawn(address: Address, settings: Settings, tap: Tap) -> io::Result<Self> {
         let now = Instant::now();
+        let line = Line::new(address, now)?;
+        let settings = Settings { baud: line.baud(), ..settings };
         let session = Session::new(settings.clone(), now);
         let shared = Arc::new(Shared {
             waker: Waker::new()?,
             state: Mutex::new(Arc::new(session.state().clone())),
             settings,
-            stops: AtomicU64::new(0),
-            stopped_by: Mutex::default(),
+            urgent: Urgent::default(),
             ending: AtomicBool::new(false),
             tells_status: AtomicBool::new(true),
             thread: Mutex::new(None),
@@ -104,7 +108,7 @@ impl Vacuum {
         let relay = Relay::spawn("vacuum-events", EVENTS, move |said| pass_on(&told, said))?;
         let pump = Pump {
             session,
-            line: Line::new(address, now)?,
+            line,
             readable: false,
             tap,
             inbox,
@@ -112,7 +116,8 @@ impl Vacuum {
             shared: Arc::clone(&shared),
             relay,
             events: events.clone(),
-            stops: 0,
+            done: Counts::default(),
+            watch: Watch::new(),
         };
         let (priority, raised) = mpsc::channel();
         let thread = thread::Builder::new().name("vacuum".into()).spawn(move || {
@@ -126,10 +131,40 @@ impl Vacuum {
 
     /// Has a command carried out; answered once its frames are on their way.
     pub async fn execute(&self, command: Command, by: &str) -> Result<(), Refusal> {
+        self.execute_since(Instant::now(), command, by).await
+    }
+
+    /// The same for a command whose bytes came at `received`: a velocity counts from then on, and
+    /// one that has expired since is refused. A stop waits for nothing.
+    pub async fn execute_since(
+        &self,
+        received: Instant,
+        command: Command,
+        by: &str,
+    ) -> Result<(), Refusal> {
         let (answer, answered) = oneshot::channel();
-        let stops = self.shared.stops.load(Ordering::Acquire);
-        self.request(Request::Execute { command, by: by.into(), stops, answer })?;
-        answered.await.unwrap_or_else(|_| Err(gone()))
+        let before = self.shared.urgent.counts();
+        let order = match command {
+            Command::DriveReset => Some(Order::Stop),
+            Command::DriveDisable => Some(Order::Disable),
+            _ => None,
+        };
+        let asked = match order {
+            Some(order) => {
+                self.order(order, by);
+                self.request(Request::Confirm { answer })
+            }
+            None => {
+                let by = by.into();
+                self.request(Request::Execute { command, by, received, before, answer })
+            }
+        };
+        match asked {
+            Ok(()) => answered.await.unwrap_or_else(|_| Err(gone())),
+            // The order itself needed no room.
+            Err(refusal) if order.is_some() && refusal.code == Code::Busy => Ok(()),
+            Err(refusal) => Err(refusal),
+        }
     }
 
     fn request(&self, request: Request) -> Result<(), Refusal> {
@@ -143,19 +178,32 @@ impl Vacuum {
         })
     }
 
-    /// Stops everything, before anything that is waiting.
+    /// Stops everything, before anything that is waiting, which is then refused: `drive` Reset.
     pub fn stop(&self, by: &str) {
-        *lock(&self.shared.stopped_by) = by.into();
-        self.shared.stops.fetch_add(1, Ordering::AcqRel);
-        self.shared.waker.wake();
+        self.order(Order::Stop, by);
     }
 
-    /// Tells that whoever held the controls has gone.
+    /// Stops the wheels before anything that is waiting, of which motion and `drive` Enable are
+    /// then refused: `drive` Disable.
+    pub fn disable(&self, by: &str) {
+        self.order(Order::Disable, by);
+    }
+
+    /// Tells that `by` took the controls from another client, whose motion ends; what it asked of
+    /// the wheels and still waits is refused.
+    pub fn taken(&self, by: &str) {
+        self.order(Order::Taken, by);
+    }
+
+    /// Tells that `by`, which held the controls, has gone; what it asked of the wheels and still
+    /// waits is refused.
     pub fn release(&self, by: &str) {
-        // A stop is more than what is wanted, and needs no room.
-        if self.request(Request::Release { by: by.into() }).is_err() {
-            self.stop(by);
-        }
+        self.order(Order::Release, by);
+    }
+
+    fn order(&self, order: Order, by: &str) {
+        self.shared.urgent.give(order, by);
+        self.shared.waker.wake();
     }
 
     /// What the robot is doing.
@@ -212,8 +260,9 @@ struct Pump {
     shared: Arc<Shared>,
     relay: Relay<Said>,
     events: broadcast::Sender<Arc<Event>>,
-    /// The stops that were carried out.
-    stops: u64,
+    /// The orders that were carried out.
+    done: Counts,
+    watch: Watch,
 }
 
 fn gone() -> Refusal {
@@ -235,6 +284,7 @@ impl Pump {
     fn run(mut self) {
         let mut buffer = [0; 4096];
         loop {
+            self.notice_pause();
             let now = Instant::now();
             if self.line.open_when_due(now) {
                 self.session.connected(now);
@@ -246,8 +296,11 @@ impl Pump {
                 *lock(&self.requests) = None;
                 return;
             }
-            self.requests(now);
+            self.carry_out_orders();
+            // What the robot said comes first: a command must not find it silent because this
+            // thread was.
             self.read(&mut buffer);
+            self.requests();
             let now = Instant::now();
             if self.session.poll_timeout().is_some_and(|due| due <= now) {
                 self.session.handle_timeout(now);
@@ -258,34 +311,78 @@ impl Pump {
         }
     }
 
-    fn requests(&mut self, now: Instant) {
+    /// Stops the robot when this thread did not run for longer than a velocity counts.
+    fn notice_pause(&mut self) {
+        let late = self.watch.late();
+        if late > self.shared.settings.deadman {
+            let now = Instant::now();
+            self.session.paused(now, late);
+            self.drain(now);
+        }
+    }
+
+    fn requests(&mut self) {
         loop {
             let request = self.inbox.pop();
-            let count = self.shared.stops.load(Ordering::Acquire);
-            if count != self.stops {
-                self.stops = count;
-                let by = self.shared.stopped_by.try_lock().map(|by| by.clone()).ok();
-                self.stop(now, by.as_deref().unwrap_or("a client"));
-            }
+            // After the request was taken: whatever it waited for comes before it.
+            self.notice_pause();
+            self.carry_out_orders();
             match request {
-                Ok(Request::Execute { stops, answer, .. }) if stops < count => {
-                    let message = "a stop came first, so it was not sent";
-                    self.say(Said::Answer(answer, Err(Refusal::new(Code::NotReady, message))));
-                }
-                Ok(Request::Execute { command, by, answer, .. }) => {
-                    let result = self.session.execute(now, command, &by);
-                    self.drain(now);
-                    // Whoever is answered should see what the command brought about.
-                    self.publish();
+                Ok(Request::Execute { command, by, received, before, answer }) => {
+                    let result = match self.overtaken(&command, before) {
+                        Some(refusal) => Err(refusal),
+                        None => self.execute(received, command, &by),
+                    };
                     self.say(Said::Answer(answer, result));
                 }
-                Ok(Request::Release { by }) => {
-                    self.session.release(now, &by);
-                    self.drain(now);
+                Ok(Request::Confirm { answer }) => {
+                    self.publish();
+                    self.say(Said::Answer(answer, Ok(())));
                 }
                 Err(_) => return,
             }
         }
+    }
+
+    fn execute(&mut self, received: Instant, command: Command, by: &str) -> Result<(), Refusal> {
+        let now = Instant::now();
+        let result = self.session.execute_received(now, received, command, by);
+        self.drain(now);
+        // A client that is answered should see what its command brought about.
+        self.publish();
+        result
+    }
+
+    /// Why a command is not carried out after the orders that came while it waited.
+    fn overtaken(&self, command: &Command, before: Counts) -> Option<Refusal> {
+        let came = |order: &Order| before.of(*order) < self.done.of(*order);
+        let [stop, others @ ..] = &Order::ALL;
+        let overtaken = came(stop) || (command.is_driving() && others.iter().any(came));
+        let message = "a stop came first, so it was not sent";
+        overtaken.then(|| Refusal::new(Code::NotReady, message))
+    }
+
+    fn carry_out_orders(&mut self) {
+        let given = self.shared.urgent.counts();
+        for order in Order::ALL {
+            if given.of(order) != self.done.of(order) {
+                let by = self.shared.urgent.by(order);
+                self.carry_out(order, &by);
+            }
+        }
+        self.done = given;
+    }
+
+    fn carry_out(&mut self, order: Order, by: &str) {
+        let now = Instant::now();
+        match order {
+            Order::Stop => return self.stop(now, by),
+            // Cannot be refused.
+            Order::Disable => drop(self.session.execute(now, Command::DriveDisable, by)),
+            Order::Taken => self.session.taken(now, by),
+            Order::Release => self.session.release(now, by),
+        }
+        self.drain(now);
     }
 
     /// Shows the state, unless somebody looks at it just now: then the next time.
@@ -305,14 +402,16 @@ impl Pump {
         if let Some(port) = &mut self.line.port {
             port.discard_waiting();
         }
-        // Cannot be refused; without a port there is nobody to tell.
+        // Cannot be refused.
         let _ = self.session.execute(now, Command::DriveReset, by);
         self.drain(now);
     }
 
+    /// Hands in what has come. What is left of a flood is read the next time.
     fn read(&mut self, buffer: &mut [u8]) {
         let readable = mem::take(&mut self.readable);
-        while let Some(port) = &self.line.port {
+        for _ in 0..READS {
+            let Some(port) = &self.line.port else { return };
             // Without new bytes there may still be some that the tap held back.
             let got = if readable { port.read(buffer) } else { Ok(0) };
             let to_its_end = readable && port.is_gone();
@@ -332,19 +431,34 @@ impl Pump {
                 Err(_) => self.lose_port(),
             }
         }
+        self.readable = readable;
     }
 
-    /// Sends and tells what the session has to send and to tell.
+    /// Sends and tells what the session has to send and to tell. A port that takes no more is given
+    /// no more: with the session a newer velocity replaces an older one and a stop overtakes both.
     fn drain(&mut self, now: Instant) {
-        while let Some(output) = self.session.poll_output() {
+        while !self.line.is_stuck()
+            && let Some(output) = self.session.poll_output()
+        {
             match output {
                 Output::Transmit(frame) => self.send(now, frame.as_bytes()),
-                Output::Event(Event::Status { .. })
-                    if !self.shared.tells_status.load(Ordering::Acquire) => {}
-                Output::Event(event) => self.say(Said::Event(event)),
+                Output::Event(event) => self.tell(event),
             }
         }
+        while let Some(event) = self.session.poll_event() {
+            self.tell(event);
+        }
         self.send(now, &[]);
+        if self.line.is_stuck_for_long(now) {
+            self.lose_port();
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        let is_status = matches!(event, Event::Status { .. });
+        if !is_status || self.shared.tells_status.load(Ordering::Acquire) {
+            self.say(Said::Event(event));
+        }
     }
 
     fn send(&mut self, now: Instant, bytes: &[u8]) {
@@ -353,7 +467,7 @@ impl Pump {
             return;
         }
         if let Some(port) = &mut self.line.port
-            && port.write(&bytes).is_err()
+            && port.write(now, &bytes).is_err()
         {
             self.lose_port();
         }
@@ -364,23 +478,25 @@ impl Pump {
         self.line.lose(now);
         self.readable = false;
         self.session.disconnected(now);
-        while let Some(output) = self.session.poll_output() {
-            if let Output::Event(event) = output {
-                self.say(Said::Event(event));
-            }
+        while let Some(event) = self.session.poll_event() {
+            self.say(Said::Event(event));
         }
     }
 
     fn wait(&mut self) {
         let due = [self.session.poll_timeout(), self.tap.poll_timeout(), self.line.reopen_at()];
         let until = due.into_iter().flatten().min();
+        let until = if self.readable { Some(Instant::now()) } else { until };
+        // A pause since the last look at the clock is not to be taken for waiting.
+        self.notice_pause();
+        self.watch.wait(until.map(|until| until.saturating_duration_since(Instant::now())));
         let port = self.line.port.as_ref();
         let ready = self.shared.waker.wait(port.map(Port::events), until);
         match (ready, &mut self.line.port) {
             (Ok(true), Some(port)) => {
                 let events = port.take_events();
                 let flushed = match &events {
-                    Ok(events) if events.writable => port.flush(),
+                    Ok(events) if events.writable => port.flush(Instant::now()),
                     _ => Ok(()),
                 };
                 match events {
@@ -392,61 +508,5 @@ impl Pump {
             // Without poll there is no waiting; do not spin.
             (Err(_), _) => thread::sleep(Duration::from_millis(1)),
         }
-    }
-}
-
-/// The port, or the plan to open it.
-struct Line {
-    address: Address,
-    port: Option<Port>,
-    retry_at: Instant,
-    back_off: Duration,
-    /// The robot itself, when it is simulated.
-    _simulator: Option<Simulator>,
-}
-
-impl Line {
-    fn new(address: Address, now: Instant) -> io::Result<Self> {
-        if matches!(address, Address::Udp { .. }) {
-            let message = "a vacuum is on a serial line: wanted serial:PATH or sim:";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-        }
-        let mut simulator = None;
-        let mut address = address;
-        if let Address::Sim { seed } = address {
-            let options = sinew_sim::vacuum::Options { seed, ..Default::default() };
-            let started = Simulator::spawn(options, None)?;
-            address = Address::Serial { path: started.path().to_owned(), baud: crate::sim::BAUD };
-            simulator = Some(started);
-        }
-        Ok(Line { address, port: None, retry_at: now, back_off: REOPEN.0, _simulator: simulator })
-    }
-
-    /// Opens the port if it is closed and its time has come; whether it did.
-    fn open_when_due(&mut self, now: Instant) -> bool {
-        if self.port.is_some() || now < self.retry_at {
-            return false;
-        }
-        let Address::Serial { path, baud } = &self.address else { return false };
-        match Port::open_serial(path, *baud) {
-            Ok(port) => {
-                self.port = Some(port);
-                true
-            }
-            Err(_) => {
-                self.lose(now);
-                false
-            }
-        }
-    }
-
-    fn lose(&mut self, now: Instant) {
-        let was_open = self.port.take().is_some();
-        self.back_off = if was_open { REOPEN.0 } else { (self.back_off * 2).min(REOPEN.1) };
-        self.retry_at = now + self.back_off;
-    }
-
-    fn reopen_at(&self) -> Option<Instant> {
-        self.port.is_none().then_some(self.retry_at)
     }
 }

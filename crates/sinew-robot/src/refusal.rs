@@ -26,7 +26,7 @@ pub enum Code {
     NotFound,
     /// The robot is not in a state to do it.
     NotReady,
-    /// Another client holds the controls.
+    /// Another client holds the controls, or too much waits already.
     Busy,
     /// It can hurt, and `confirm` was not given.
     NotConfirmed,

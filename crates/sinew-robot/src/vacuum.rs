@@ -9,6 +9,7 @@ mod command;
 mod dock;
 mod event;
 mod execute;
+mod line;
 mod motion;
 mod odometry;
 mod outbox;

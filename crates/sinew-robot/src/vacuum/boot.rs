@@ -10,6 +10,8 @@ const HANDSHAKE_TIME: Duration = Duration::from_millis(2200);
 const HANDSHAKE_PERIOD: Duration = Duration::from_millis(22);
 /// A host that paused for longer begins the two seconds anew.
 const HANDSHAKE_GAP: Duration = Duration::from_millis(100);
+/// A pulse may wait this long for a slow line without being one that the controller misses.
+const HANDSHAKE_HELD_UP: Duration = Duration::from_millis(40);
 /// The step after the listed frames: LED once more, then the handshake.
 const HANDSHAKE_STEP: u8 = 19;
 
@@ -22,13 +24,11 @@ pub(super) struct Boot {
 #[derive(Debug)]
 enum Stage {
     /// A listed frame was sent and its answer is due.
-    Waiting {
-        index: usize,
-        tries: u32,
-        retry_at: Instant,
-    },
+    Waiting { index: usize, tries: u32, retry_at: Instant },
     Handshake {
         since: Instant,
+        /// When the latest pulse was given to the port.
+        pulsed_at: Instant,
         pulse_at: Instant,
     },
 }
@@ -37,7 +37,7 @@ impl Boot {
     pub(super) fn timeout(&self) -> Instant {
         match self.at {
             Stage::Waiting { retry_at, .. } => retry_at,
-            Stage::Handshake { since, pulse_at } => pulse_at.min(later(since, HANDSHAKE_TIME)),
+            Stage::Handshake { since, pulse_at, .. } => pulse_at.min(later(since, HANDSHAKE_TIME)),
         }
     }
 
@@ -107,7 +107,7 @@ impl Session {
                 }
             }
             Stage::Waiting { .. } => {}
-            Stage::Handshake { since, pulse_at }
+            Stage::Handshake { since, pulse_at, .. }
                 if now >= later(*since, HANDSHAKE_TIME)
                     && now < later(*pulse_at, HANDSHAKE_GAP) =>
             {
@@ -116,17 +116,18 @@ impl Session {
                 self.set_link(now, Link::Ready);
                 self.event(Event::BootDone);
             }
-            Stage::Handshake { since, pulse_at } => {
+            Stage::Handshake { since, pulsed_at, pulse_at } => {
                 if now >= later(*pulse_at, HANDSHAKE_GAP) {
                     *since = now;
                 }
                 if now >= *pulse_at {
                     *pulse_at = later(now, HANDSHAKE_PERIOD);
-                    // A pulse that the port has not taken is a pause, too.
-                    if self.outbox.holds(is_pulse) {
-                        *since = now;
-                    } else {
+                    if !self.outbox.holds(is_pulse) {
+                        *pulsed_at = now;
                         self.send(Body::MotorInit(HANDSHAKE));
+                    } else if now >= later(*pulsed_at, HANDSHAKE_HELD_UP) {
+                        // A pulse that the port does not take is a pause, too.
+                        *since = now;
                     }
                 }
             }
@@ -147,7 +148,8 @@ impl Session {
         self.boot_step(now, HANDSHAKE_STEP, "two seconds of motor handshake");
         self.set_led(1);
         self.tank = false;
-        self.boot = Some(Boot { at: Stage::Handshake { since: now, pulse_at: now } });
+        self.boot =
+            Some(Boot { at: Stage::Handshake { since: now, pulsed_at: now, pulse_at: now } });
     }
 
     fn boot_step(&mut self, now: Instant, step: u8, what: &'static str) {

@@ -1,3 +1,5 @@
+use sinew_wire::gd32::Command as WireCommand;
+
 /// What may be asked of a vacuum, with its arguments checked for form but not yet for limits.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "fields are named after the interface's")]
@@ -60,7 +62,34 @@ pub enum Command {
 
 impl Command {
     /// Whether it makes the wheels turn.
-    pub const fn is_motion(&self) -> bool {
-        matches!(self, Command::Velocity { .. } | Command::Tank { .. } | Command::Dock)
+    pub fn is_motion(&self) -> bool {
+        match self {
+            Command::Velocity { .. } | Command::Tank { .. } | Command::Dock => true,
+            Command::Raw { command, payload } => {
+                let wire = WireCommand::from(*command);
+                matches!(wire, WireCommand::MotorVelocity | WireCommand::MotorSpeed)
+                    && payload.iter().any(|&byte| byte != 0)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it is motion or lets motion begin: what a stop drops if it still waits.
+    pub fn is_driving(&self) -> bool {
+        match self {
+            Command::DriveEnable { .. } => true,
+            Command::Raw { command, .. } if *command == WireCommand::MotorMode.code() => true,
+            other => other.is_motion(),
+        }
+    }
+
+    /// Whether it goes on moving without further commands.
+    pub const fn moves_by_itself(&self) -> bool {
+        matches!(self, Command::Dock)
+    }
+
+    /// Whether it stops the wheels and keeps them stopped: any client's right, at any time.
+    pub const fn is_stop(&self) -> bool {
+        matches!(self, Command::DriveReset | Command::DriveDisable)
     }
 }

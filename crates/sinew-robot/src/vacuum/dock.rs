@@ -74,8 +74,10 @@ impl Docking {
 
 impl Session {
     /// Begins the return to the dock.
-    pub(super) fn dock(&mut self, now: Instant) -> Result<(), Refusal> {
-        self.may_move()?;
+    pub(super) fn dock(&mut self, now: Instant, received: Instant) -> Result<(), Refusal> {
+        self.may_move(now)?;
+        self.is_recent(now, received)?;
+        self.may_wait()?;
         let not_ready = |message: &str| Err(Refusal::new(Code::NotReady, message));
         if self.docking.is_some() {
             return not_ready("it is already on its way to the dock");

@@ -13,6 +13,7 @@ impl Session {
     pub(super) fn dispatch(
         &mut self,
         now: Instant,
+        received: Instant,
         command: Command,
         by: &str,
     ) -> Result<(), Refusal> {
@@ -20,17 +21,23 @@ impl Session {
             Command::DriveReset => self.emergency_stop(now, by),
             Command::DriveDisable => self.drive_disable(now, by),
             Command::Velocity { linear, angular } => {
-                self.drive(now, Drive::Velocity { linear, angular }, by)?;
+                self.drive(now, received, Drive::Velocity { linear, angular }, by)?;
             }
-            Command::Tank { left, right } => self.drive(now, Drive::Tank { left, right }, by)?,
-            Command::Dock => self.dock(now)?,
+            Command::Tank { left, right } => {
+                self.drive(now, received, Drive::Tank { left, right }, by)?;
+            }
+            Command::Dock => self.dock(now, received)?,
             Command::Boot => self.boot_again(now, by)?,
-            Command::Raw { command, payload } => self.raw(now, command, &payload, by)?,
+            Command::Raw { command, payload } => self.raw(now, received, command, &payload, by)?,
             // A controller that sleeps sends nothing, so its link counts as lost: this is for it.
-            Command::McuWake if self.state.link == Link::Lost => self.send(Body::WakeupAck),
+            Command::McuWake if self.state.link == Link::Lost => {
+                self.may_wait()?;
+                self.send(Body::WakeupAck);
+            }
             other => {
                 check(&other)?;
                 self.gate()?;
+                self.may_wait()?;
                 self.control(now, other, by)?;
             }
         }
@@ -53,7 +60,10 @@ impl Session {
     /// Commands that need nothing but a controller that listens.
     fn control(&mut self, now: Instant, command: Command, by: &str) -> Result<(), Refusal> {
         match command {
-            Command::DriveEnable { mode } => self.drive_enable(now, mode, by),
+            Command::DriveEnable { mode } => {
+                self.is_awake(now)?;
+                self.drive_enable(now, mode, by);
+            }
             Command::Vacuum { percent } => {
                 self.settings.profile.vacuum(percent).map_err(|error| {
                     Refusal::new(Code::InvalidArgument, format!("vacuum: {error}"))
@@ -116,12 +126,12 @@ impl Session {
     }
 
     fn drive_disable(&mut self, now: Instant, by: &str) {
-        self.outputs.forget_waiting();
+        // Outputs whose frames are dropped here are restored below.
         self.stop_with(now, &[Body::MotorMode(Mode::Idle)], motion::actuates);
         self.mode_switched(now, 0);
         self.abandon_dock(now, format!("{by} stopped it"), true);
         self.stopped(by);
-        if self.something_is_on() && self.state.link == Link::Ready {
+        if self.something_stays_on() && self.state.link == Link::Ready {
             self.switch_mode(now, NAVIGATION);
             self.restore_outputs(now);
         }
@@ -145,6 +155,7 @@ impl Session {
         if !matches!(self.state.link, Link::Failed { .. }) {
             self.gate()?;
         }
+        self.may_wait()?;
         self.halt(now);
         self.abandon_dock(now, format!("{by} booted the controller again"), true);
         self.latch(by);
@@ -159,7 +170,14 @@ impl Session {
 
     /// Any frame. One that drives is held to the rules of driving; one that sets an output changes
     /// what is repeated.
-    fn raw(&mut self, now: Instant, command: u8, payload: &[u8], by: &str) -> Result<(), Refusal> {
+    fn raw(
+        &mut self,
+        now: Instant,
+        received: Instant,
+        command: u8,
+        payload: &[u8],
+        by: &str,
+    ) -> Result<(), Refusal> {
         let invalid = |message: String| Refusal::new(Code::InvalidArgument, message);
         let frame =
             FrameBuf::new(command, payload).map_err(|error| invalid(format!("raw: {error}")))?;
@@ -175,27 +193,28 @@ impl Session {
             (WireCommand::MotorVelocity, &[0, 0, 0, 0, 0, 0, 0, 0])
             | (WireCommand::MotorSpeed, &[0, 0, 0, 0]) => {
                 self.gate()?;
-                self.halt(now);
+                let wheels = command == WireCommand::MotorSpeed.code();
+                let then: &[_] = if wheels { &[motion::ZERO_WHEELS] } else { &[] };
+                self.stop_with(now, then, motion::moves);
                 self.abandon_dock(now, format!("{by} stopped it"), true);
-                if command == WireCommand::MotorSpeed.code() {
-                    self.send_frame(frame);
-                }
                 return Ok(());
             }
             (WireCommand::MotorVelocity, &[a, b, c, d, e, f, g, h]) => {
                 let linear = i32::from_le_bytes([a, b, c, d]) as f32 / scale;
                 let angular = i32::from_le_bytes([e, f, g, h]) as f32 / scale;
-                return self.drive(now, Drive::Velocity { linear, angular }, by);
+                return self.drive(now, received, Drive::Velocity { linear, angular }, by);
             }
             (WireCommand::MotorSpeed, &[a, b, c, d]) => {
                 let left = f32::from(i16::from_le_bytes([a, b])) / 1000.0;
                 let right = f32::from(i16::from_le_bytes([c, d])) / 1000.0;
-                return self.drive(now, Drive::Tank { left, right }, by);
+                return self.drive(now, received, Drive::Tank { left, right }, by);
             }
             (WireCommand::MotorVelocity, _) => return wanted(8),
             (WireCommand::MotorSpeed, _) => return wanted(4),
             _ => self.gate()?,
         }
+        self.may_occupy_line(command, &frame)?;
+        self.may_wait()?;
         let state = &mut self.state;
         match (WireCommand::from(command), payload) {
             (WireCommand::MotorMode, &[mode, ..]) => self.mode_switched(now, mode),

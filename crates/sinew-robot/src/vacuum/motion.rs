@@ -1,4 +1,7 @@
-use std::time::{Duration, Instant};
+use std::{
+    iter, mem,
+    time::{Duration, Instant},
+};
 
 use sinew_wire::gd32::{
     self, Body, Command as WireCommand, Flag, FrameBuf, Message, Status, WheelSpeeds,
@@ -7,7 +10,7 @@ use sinew_wire::gd32::{
 use super::{
     Event, Link, Session, Settings, Velocity,
     outbox::{command_of, framed, sets_something},
-    session::later,
+    session::{BEAT, later},
 };
 use crate::{Code, Refusal};
 
@@ -19,8 +22,9 @@ pub(super) const REST: Duration = Duration::from_millis(200);
 /// Document 003 keeps drive and everything else in mode 2; nothing works in mode 0.
 pub(super) const NAVIGATION: u8 = 2;
 
-const ZERO_VELOCITY: Body<'static> = Body::Velocity(gd32::Velocity { linear: 0, angular: 0 });
-const ZERO_WHEELS: Body<'static> = Body::WheelSpeeds(WheelSpeeds { left: 0, right: 0 });
+pub(super) const ZERO_VELOCITY: Body<'static> =
+    Body::Velocity(gd32::Velocity { linear: 0, angular: 0 });
+pub(super) const ZERO_WHEELS: Body<'static> = Body::WheelSpeeds(WheelSpeeds { left: 0, right: 0 });
 
 /// A bumper that is pressed or a floor that is missing.
 const HAZARDS: [Flag; 6] = [
@@ -46,6 +50,8 @@ pub(super) struct Motion {
     frame: FrameBuf,
     /// When it was asked for.
     pub(super) given: Instant,
+    /// It was not sent yet.
+    fresh: bool,
     /// It waits for the mode switch to be over.
     waiting: bool,
 }
@@ -166,18 +172,25 @@ pub(super) fn actuates(frame: &FrameBuf) -> bool {
 }
 
 impl Session {
-    /// A client drives.
-    pub(super) fn drive(&mut self, now: Instant, drive: Drive, by: &str) -> Result<(), Refusal> {
+    /// A client drives, and said so at `received`.
+    pub(super) fn drive(
+        &mut self,
+        now: Instant,
+        received: Instant,
+        drive: Drive,
+        by: &str,
+    ) -> Result<(), Refusal> {
         let frame = drive.checked(&self.settings)?;
-        self.may_move()?;
+        self.may_move(now)?;
         if !drive.is_zero() {
+            self.is_recent(now, received)?;
             self.may_go(drive)?;
         }
         if self.docking.is_some() {
             self.abandon_dock(now, format!("{by} drives"), true);
         }
         let waiting = self.outputs.is_settling(now);
-        self.motion = Some(Motion { drive, frame, given: now, waiting });
+        self.motion = Some(Motion { drive, frame, given: received, fresh: true, waiting });
         if !waiting {
             self.send_velocity(now);
         }
@@ -185,10 +198,36 @@ impl Session {
     }
 
     /// Whether anything may be asked of the wheels at all.
-    pub(super) fn may_move(&self) -> Result<(), Refusal> {
+    pub(super) fn may_move(&self, now: Instant) -> Result<(), Refusal> {
         self.gate()?;
+        self.is_awake(now)?;
         let Some(by) = &self.state.stopped_by else { return Ok(()) };
         let message = format!("the wheels are stopped ({by}): send drive Enable first");
+        Err(Refusal::new(Code::NotReady, message))
+    }
+
+    /// What came in the first moments after a pause may have waited in a socket all the while.
+    pub(super) fn is_awake(&self, now: Instant) -> Result<(), Refusal> {
+        match &self.pause {
+            Some((until, pause)) if now < *until => {
+                let message = format!("{pause}, and this may be from before: send it again");
+                Err(Refusal::new(Code::NotReady, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether what came at `received` still counts.
+    pub(super) fn is_recent(&self, now: Instant, received: Instant) -> Result<(), Refusal> {
+        let (age, most) = (now.saturating_duration_since(received), self.settings.deadman);
+        if age < most {
+            return Ok(());
+        }
+        let message = format!(
+            "it came {} ms ago and counts for {}: send it again",
+            age.as_millis(),
+            most.as_millis()
+        );
         Err(Refusal::new(Code::NotReady, message))
     }
 
@@ -225,9 +264,8 @@ impl Session {
         };
         if let Ok(frame) = drive.checked(&self.settings) {
             let waiting = self.outputs.is_settling(now);
-            self.tank = false;
             self.state.velocity = drive.velocity(&self.settings);
-            self.motion = Some(Motion { drive, frame, given: now, waiting });
+            self.motion = Some(Motion { drive, frame, given: now, fresh: false, waiting });
         }
     }
 
@@ -238,16 +276,22 @@ impl Session {
         }
     }
 
+    /// Sends the velocity in effect: at once unless another new one was sent less than a beat ago,
+    /// for then it goes with the next beat, or a newer one does.
     fn send_velocity(&mut self, now: Instant) {
         let Some(motion) = &mut self.motion else { return };
         motion.waiting = false;
         let (drive, frame) = (motion.drive, motion.frame);
-        self.tank = matches!(drive, Drive::Tank { .. });
         self.state.velocity = drive.velocity(&self.settings);
-        // Of velocities that the port has not taken yet only the newest counts.
-        self.outbox.forget_frames(moves);
-        self.send_frame(frame);
-        self.beaten(now);
+        if drive.is_zero() && self.outbox.moves() {
+            motion.fresh = false;
+            self.send_zeros(now);
+        } else if self.velocity_at.is_none_or(|at| now >= later(at, BEAT)) {
+            motion.fresh = false;
+            self.velocity_at = Some(now);
+            self.outbox.set_beat(frame);
+            self.beaten(now);
+        }
     }
 
     /// Stops the wheels at once. Does not latch.
@@ -268,15 +312,18 @@ impl Session {
         if !self.state.link.is_open() {
             return;
         }
-        let mut frames = vec![ZERO_VELOCITY];
-        if self.tank {
-            // Nobody knows whether 0x66 overrides what 0x67 set.
-            frames.push(ZERO_WHEELS);
-        }
-        frames.extend_from_slice(then);
-        self.send_first(&frames, dropped);
+        self.send_first(then, dropped);
         self.rest_until = Some(later(now, REST));
-        self.beaten(now);
+        self.send_zeros(now);
+    }
+
+    fn send_zeros(&mut self, now: Instant) {
+        // No document says whether 0x66 overrides what 0x67 set.
+        let wheels = self.tank.then_some(ZERO_WHEELS);
+        let zeros: Vec<_> = iter::once(ZERO_VELOCITY).chain(wheels).filter_map(framed).collect();
+        if self.outbox.halt(now, &zeros) {
+            self.beaten(now);
+        }
     }
 
     /// The deadman: a velocity that nobody renews ends.
@@ -308,9 +355,12 @@ impl Session {
     /// What keeps the watchdog quiet now; none is the idle heartbeat.
     pub(super) fn beat_frame(&mut self, now: Instant) -> Option<FrameBuf> {
         let settling = self.outputs.is_settling(now);
-        if let Some(motion) = &self.motion
+        if let Some(motion) = &mut self.motion
             && !settling
         {
+            if mem::take(&mut motion.fresh) {
+                self.velocity_at = Some(now);
+            }
             return Some(motion.frame);
         }
         let resting = self.rest_until.is_some_and(|until| now < until);

@@ -1,43 +1,160 @@
-use std::collections::VecDeque;
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
 
 use sinew_wire::gd32::{Body, Command as WireCommand, FrameBuf, Message};
 
-use super::{Event, Output, Session};
+use super::{
+    Event, Output, Session,
+    line::Line,
+    motion::moves,
+    outputs::is_mode,
+    session::{BEAT, later},
+};
+use crate::{Code, Refusal};
 
-/// Frames and events kept for a caller that does not fetch them.
+/// Events kept for a caller that does not fetch them, and frames whatever asks for them.
 const CAPACITY: usize = 512;
+/// Frames of commands that may wait for the line before the next command is refused. One command
+/// is at most a dozen frames.
+const MOST_WAITING: usize = 64;
 
-/// What waits to be fetched: frames first, then events.
-#[derive(Debug, Default)]
+/// How long one frame may keep the line: the watchdog waits 50 ms, a beat comes every 20. Only raw
+/// frames can be as long, and only on lines slower than 115200 baud.
+const LONGEST_FRAME: Duration = Duration::from_millis(25);
+
+/// What waits to be fetched: frames as the line has room for them, then events.
+///
+/// Frames go in the order of the fields: a stop overtakes everything, and no number of commands
+/// keeps the watchdog waiting.
+#[derive(Debug)]
 pub(super) struct Outbox {
-    frames: VecDeque<FrameBuf>,
+    /// Zero velocities of a stop. They do not even wait for the line.
+    zeros: VecDeque<FrameBuf>,
+    /// The newest velocity or heartbeat.
+    beat: Option<FrameBuf>,
+    /// What a stop sends behind its zero velocity.
+    stop: VecDeque<FrameBuf>,
+    /// Everything else, in its order.
+    commands: VecDeque<FrameBuf>,
     events: VecDeque<Event>,
+    line: Line,
+    /// When the wheels were last told to stand still; none once they were told otherwise.
+    still_at: Option<Instant>,
 }
 
 impl Outbox {
-    pub(super) fn forget_frames(&mut self, forgotten: fn(&FrameBuf) -> bool) {
-        self.frames.retain(|frame| !forgotten(frame));
+    pub(super) fn new(baud: u32, now: Instant) -> Self {
+        Outbox {
+            zeros: VecDeque::new(),
+            beat: None,
+            stop: VecDeque::new(),
+            commands: VecDeque::new(),
+            events: VecDeque::new(),
+            line: Line::new(baud, now),
+            still_at: None,
+        }
+    }
+
+    /// The port is another one, or closed.
+    pub(super) fn clear_frames(&mut self, now: Instant) {
+        self.zeros.clear();
+        self.beat = None;
+        self.stop.clear();
+        self.commands.clear();
+        self.line.clear(now);
+        self.still_at = None;
     }
 
     /// Whether the port has not yet taken such a frame.
     pub(super) fn holds(&self, wanted: fn(&FrameBuf) -> bool) -> bool {
-        self.frames.iter().any(wanted)
+        self.stop.iter().chain(&self.commands).any(wanted)
     }
 
-    pub(super) fn clear_frames(&mut self) {
-        self.frames.clear();
+    /// Whether the wheels were last told to turn.
+    pub(super) fn moves(&self) -> bool {
+        self.still_at.is_none()
+    }
+
+    pub(super) fn has_beat(&self) -> bool {
+        self.beat.is_some() || !self.zeros.is_empty()
+    }
+
+    /// The newest beat counts. One without motion adds nothing to a zero that waits already.
+    pub(super) fn set_beat(&mut self, frame: FrameBuf) {
+        if moves(&frame) || self.zeros.is_empty() {
+            self.beat = Some(frame);
+        }
+    }
+
+    /// Puts zero velocities before everything. Not needed when the wheels have just been told and
+    /// the line is full: stops without end would fill it, and the next beat tells them again.
+    /// Whether they are on their way now.
+    pub(super) fn halt(&mut self, now: Instant, zeros: &[FrameBuf]) -> bool {
+        self.beat = None;
+        let length = zeros.iter().map(|zero| zero.as_bytes().len()).sum();
+        let told = self.still_at.is_some_and(|at| now < later(at, BEAT));
+        if told && !self.line.has_room(now, length) {
+            return !self.zeros.is_empty();
+        }
+        self.zeros.clear();
+        self.zeros.extend(zeros);
+        true
+    }
+
+    pub(super) fn next_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// What goes next, and from when.
+    fn first(&self) -> Option<(&FrameBuf, Option<Instant>)> {
+        if let Some(zero) = self.zeros.front() {
+            return Some((zero, None));
+        }
+        let paced = self.beat.as_ref().or(self.stop.front()).or(self.commands.front())?;
+        Some((paced, Some(self.line.room_at(paced.as_bytes().len()))))
+    }
+
+    /// When the line has room for what waits for it; none when nothing does.
+    pub(super) fn timeout(&self, now: Instant) -> Option<Instant> {
+        self.first().and_then(|(_, from)| from).filter(|from| *from > now)
+    }
+
+    /// Takes the next frame that may go, and the time at which the line begins with it.
+    fn take(&mut self, now: Instant) -> Option<(FrameBuf, Instant)> {
+        let (_, from) = self.first()?;
+        if from.is_some_and(|from| now < from) {
+            return None;
+        }
+        let frame = self
+            .zeros
+            .pop_front()
+            .or_else(|| self.beat.take())
+            .or_else(|| self.stop.pop_front())
+            .or_else(|| self.commands.pop_front())?;
+        if is_velocity(&frame) {
+            self.still_at = (!moves(&frame)).then_some(now);
+        }
+        Some((frame, self.line.put(now, frame.as_bytes().len())))
     }
 }
 
 impl Session {
     pub(super) fn fetch(&mut self) -> Option<Output> {
-        if let Some(frame) = self.outbox.frames.pop_front() {
-            let counters = &mut self.state.counters;
-            counters.sent += 1;
-            counters.heartbeats += u64::from(is_beat(&frame));
-            return Some(Output::Transmit(frame));
+        let Some((frame, begins)) = self.outbox.take(self.now) else {
+            return self.outbox.next_event().map(Output::Event);
+        };
+        let counters = &mut self.state.counters;
+        counters.sent += 1;
+        counters.heartbeats += u64::from(is_beat(&frame));
+        if moves(&frame) {
+            self.tank = command_of(&frame) == Some(WireCommand::MotorSpeed);
         }
-        self.outbox.events.pop_front().map(Output::Event)
+        if is_mode(&frame) {
+            self.outputs.settle_from(begins);
+        }
+        Some(Output::Transmit(frame))
     }
 
     pub(super) fn event(&mut self, event: Event) {
@@ -48,6 +165,33 @@ impl Session {
         self.outbox.events.push_back(event);
     }
 
+    /// Whether another command may wait for the line.
+    pub(super) fn may_wait(&self) -> Result<(), Refusal> {
+        let waiting = self.outbox.commands.len() + self.outputs.waiting();
+        if waiting < MOST_WAITING {
+            return Ok(());
+        }
+        let message = format!("{waiting} frames wait for the line already: send this more slowly");
+        Err(Refusal::new(Code::Busy, message))
+    }
+
+    /// Whether the line is through with a frame before the watchdog must hear the next beat.
+    pub(super) fn may_occupy_line(&self, command: u8, frame: &FrameBuf) -> Result<(), Refusal> {
+        let bytes = frame.as_bytes().len();
+        let time = self.outbox.line.time(bytes);
+        if time <= LONGEST_FRAME {
+            return Ok(());
+        }
+        let message = format!(
+            "raw 0x{command:02X}: {bytes} bytes keep a line of {} baud from the heartbeat for {} ms, \
+             wanted at most {}",
+            self.settings.baud,
+            time.as_millis(),
+            LONGEST_FRAME.as_millis()
+        );
+        Err(Refusal::new(Code::InvalidArgument, message))
+    }
+
     pub(super) fn send(&mut self, body: Body<'_>) {
         if let Some(frame) = framed(body) {
             self.send_frame(frame);
@@ -55,15 +199,15 @@ impl Session {
     }
 
     pub(super) fn send_frame(&mut self, frame: FrameBuf) {
-        if self.outbox.frames.len() < CAPACITY {
-            self.outbox.frames.push_back(frame);
+        if self.outbox.commands.len() < CAPACITY {
+            self.outbox.commands.push_back(frame);
         }
     }
 
     /// Sends what is sent again and again, unless the port has not even taken the one before: a
     /// port that was full must not get a burst.
     pub(super) fn send_again(&mut self, frame: FrameBuf) {
-        if !self.outbox.frames.contains(&frame) {
+        if !self.outbox.commands.contains(&frame) {
             self.send_frame(frame);
         }
     }
@@ -74,16 +218,19 @@ impl Session {
         }
     }
 
-    /// Puts frames before everything that waits for the port, of which `forgotten` is dropped.
+    /// Puts frames of a stop before everything that waits but a beat; of the rest `forgotten` is
+    /// dropped. One that waits already keeps its place, so that stops without end do not send their
+    /// first frame for ever.
     pub(super) fn send_first(&mut self, bodies: &[Body<'_>], forgotten: fn(&FrameBuf) -> bool) {
-        let frames: Vec<_> = bodies.iter().filter_map(|body| framed(*body)).collect();
-        let queue = &mut self.outbox.frames;
+        let Outbox { stop, commands, .. } = &mut self.outbox;
+        for frame in bodies.iter().filter_map(|body| framed(*body)) {
+            if !stop.contains(&frame) {
+                stop.push_back(frame);
+            }
+        }
         // The listed frames of a boot switch nothing on, and none of them may be missing.
         if self.boot.is_none() {
-            queue.retain(|frame| !forgotten(frame) && !frames.contains(frame));
-        }
-        if queue.len() < 2 * CAPACITY {
-            frames.into_iter().rev().for_each(|frame| queue.push_front(frame));
+            commands.retain(|frame| !forgotten(frame) && !stop.contains(frame));
         }
     }
 }
@@ -106,9 +253,10 @@ pub(super) fn sets_something(frame: &FrameBuf) -> bool {
 }
 
 /// Whether a frame keeps the watchdog quiet.
-pub(super) fn is_beat(frame: &FrameBuf) -> bool {
-    matches!(
-        command_of(frame),
-        Some(WireCommand::Heartbeat | WireCommand::MotorVelocity | WireCommand::MotorSpeed)
-    )
+fn is_beat(frame: &FrameBuf) -> bool {
+    is_velocity(frame) || command_of(frame) == Some(WireCommand::Heartbeat)
+}
+
+fn is_velocity(frame: &FrameBuf) -> bool {
+    matches!(command_of(frame), Some(WireCommand::MotorVelocity | WireCommand::MotorSpeed))
 }

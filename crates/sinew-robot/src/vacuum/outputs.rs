@@ -1,4 +1,7 @@
-use std::time::{Duration, Instant};
+use std::{
+    mem,
+    time::{Duration, Instant},
+};
 
 use sinew_wire::gd32::{Body, Command as WireCommand, FrameBuf, LIDAR_PREPARATION, Mode, Switch};
 
@@ -48,6 +51,22 @@ impl Actuator {
         matches!(self, Actuator::LidarPrepare | Actuator::LidarPower(_) | Actuator::LidarPwm(_))
     }
 
+    fn is_off(self) -> bool {
+        matches!(
+            self,
+            Actuator::Vacuum(0)
+                | Actuator::MainBrush(0)
+                | Actuator::SideBrush(0)
+                | Actuator::LidarPower(None)
+        )
+    }
+
+    /// Whether it sets what another one sets.
+    fn replaces(self, other: Actuator) -> bool {
+        mem::discriminant(&self) == mem::discriminant(&other)
+            || (self.is_lidar() && other.is_lidar())
+    }
+
     fn starts_lidar(self) -> bool {
         self.is_lidar() && self != Actuator::LidarPower(None)
     }
@@ -74,9 +93,25 @@ impl Outputs {
         self.lidar_from = Some(later(now, LIDAR_DELAY));
     }
 
+    /// How many commands wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// A mode is on the line from then on.
+    pub(super) fn settle_from(&mut self, begins: Instant) {
+        let settled = later(begins, SETTLE);
+        self.settled_at = Some(self.settled_at.map_or(settled, |at| at.max(settled)));
+    }
+
     /// What was accepted but not yet sent never is.
     pub(super) fn forget_waiting(&mut self) {
         self.waiting.clear();
+    }
+
+    /// The same for what would come on; what was to go off still does.
+    pub(super) fn forget_waiting_on(&mut self) {
+        self.waiting.retain(|(_, actuator)| actuator.is_off());
     }
 
     pub(super) fn forget_waiting_brushes(&mut self) {
@@ -126,9 +161,7 @@ impl Session {
         }
         let waiting = &mut self.outputs.waiting;
         if waiting.len() >= WAITING {
-            let same = |other: &Actuator| {
-                std::mem::discriminant(other) == std::mem::discriminant(&actuator)
-            };
+            let same = |other: &Actuator| mem::discriminant(other) == mem::discriminant(&actuator);
             let oldest = waiting.iter().position(|(_, other)| same(other)).unwrap_or(0);
             waiting.remove(oldest);
         }
@@ -143,13 +176,31 @@ impl Session {
         }
     }
 
-    /// Switches everything that is on back on, after a mode switch switched it off.
+    /// Switches everything that is on back on, after a mode switch switched it off. What waited
+    /// before comes after it, and in place of what it replaces.
     pub(super) fn restore_outputs(&mut self, now: Instant) {
+        let waiting = mem::take(&mut self.outputs.waiting);
+        let replaced = |on: &Actuator| waiting.iter().any(|(_, later)| later.replaces(*on));
         let (vacuum, side, main) = self.running();
-        vacuum.into_iter().chain(side).chain(main).for_each(|on| self.actuate(now, on));
-        if let Some(pwm) = self.state.lidar {
+        let running = vacuum.into_iter().chain(side).chain(main).filter(|on| !replaced(on));
+        running.for_each(|on| self.actuate(now, on));
+        if let Some(pwm) = self.state.lidar.filter(|pwm| !replaced(&Actuator::LidarPwm(*pwm))) {
             self.start_lidar(now, pwm);
         }
+        self.outputs.waiting.extend(waiting);
+    }
+
+    /// Whether something is on, or will be once what waits is sent.
+    pub(super) fn something_stays_on(&self) -> bool {
+        let waiting = || self.outputs.waiting.iter().map(|(_, actuator)| *actuator);
+        let (vacuum, side, main) = self.running();
+        let lidar = self.state.lidar.map(Actuator::LidarPwm);
+        let stays = |on: Actuator| !waiting().any(|later| later.replaces(on));
+        vacuum.into_iter().chain(side).chain(main).chain(lidar).any(stays)
+            || waiting().enumerate().any(|(index, on)| {
+                let replaced = waiting().skip(index + 1).any(|later| later.replaces(on));
+                !on.is_off() && !replaced
+            })
     }
 
     /// Switches off the vacuum and the brushes that run.
@@ -199,7 +250,7 @@ impl Session {
         }
         self.outputs.settled_at = None;
         let (due, waiting) =
-            std::mem::take(&mut self.outputs.waiting).into_iter().partition(|(at, _)| now >= *at);
+            mem::take(&mut self.outputs.waiting).into_iter().partition(|(at, _)| now >= *at);
         self.outputs.waiting = waiting;
         let due: Vec<_> = due;
         for (_, actuator) in due {
@@ -276,6 +327,6 @@ impl Session {
     }
 }
 
-fn is_mode(frame: &FrameBuf) -> bool {
+pub(super) fn is_mode(frame: &FrameBuf) -> bool {
     outbox::command_of(frame) == Some(WireCommand::MotorMode)
 }

@@ -11,7 +11,7 @@ use super::{
     Command, Counters, Event, Link, Output, Settings, State,
     boot::Boot,
     dock::Docking,
-    motion::{Motion, REST, actuates, moves},
+    motion::{Motion, REST, ZERO_VELOCITY, actuates},
     odometry::Odometry,
     outbox::{self, Outbox},
     outputs::Outputs,
@@ -19,7 +19,7 @@ use super::{
 use crate::Refusal;
 
 /// How often the controller must hear from the host; after 50 ms of silence it stops the motors.
-const BEAT: Duration = Duration::from_millis(20);
+pub(super) const BEAT: Duration = Duration::from_millis(20);
 /// A beat this late keeps its rhythm; a later one starts a new one, so that two never come close.
 const BEAT_TOLERANCE: Duration = Duration::from_millis(2);
 /// How often 0x0D is sent.
@@ -39,6 +39,8 @@ const INCOMPLETE: Duration = Duration::from_millis(50);
 pub struct Session {
     pub(super) settings: Settings,
     pub(super) state: State,
+    /// The time of the last call.
+    pub(super) now: Instant,
     deframer: Deframer,
     /// What the deframers of earlier connections counted.
     counted: Counters,
@@ -53,7 +55,11 @@ pub struct Session {
     /// The last status packet since the boot began: whether the stream runs.
     pub(super) streaming: Option<Instant>,
     pub(super) motion: Option<Motion>,
-    /// Whether the wheels were last driven one by one.
+    /// When a client's velocity was last sent for the first time.
+    pub(super) velocity_at: Option<Instant>,
+    /// The last pause of the computer, and until when commands may be older than it.
+    pub(super) pause: Option<(Instant, String)>,
+    /// Whether the frame that last drove the wheels drove them one by one.
     pub(super) tank: bool,
     /// Until when zero velocity is repeated, lest the one that stopped the wheels got lost.
     pub(super) rest_until: Option<Instant>,
@@ -66,18 +72,21 @@ impl Session {
     /// A session whose port is not open.
     pub fn new(settings: Settings, now: Instant) -> Self {
         Session {
+            outbox: Outbox::new(settings.baud, now),
             settings,
             state: State::new(),
+            now,
             deframer: Deframer::new(),
             counted: Counters::default(),
             incomplete_since: None,
-            outbox: Outbox::default(),
             boot: None,
             retry_at: None,
             beat_at: now,
             poll_at: now,
             streaming: None,
             motion: None,
+            velocity_at: None,
+            pause: None,
             tank: false,
             rest_until: None,
             outputs: Outputs::default(),
@@ -88,6 +97,7 @@ impl Session {
 
     /// The port is open, or open again: boots the controller. Nothing is carried over.
     pub fn connected(&mut self, now: Instant) {
+        self.tell_time(now);
         if self.state.link.is_open() {
             self.disconnected(now);
         }
@@ -97,19 +107,23 @@ impl Session {
         self.deframer = Deframer::new();
         self.odometry = Odometry::default();
         self.tank = false;
-        // A port that was closed for less than the watchdog's time finds the wheels still turning.
-        self.rest_until = Some(later(now, REST));
-        self.beat_at = now;
+        self.outbox.clear_frames(now);
         self.begin_boot(now);
+        // A port that was closed for less than the watchdog's time finds the wheels still turning.
+        // The boot's first frame is the first of all.
+        self.rest_until = Some(later(now, REST));
+        self.send(ZERO_VELOCITY);
+        self.beaten(now);
         self.advance(now);
     }
 
     /// The port is gone.
     pub fn disconnected(&mut self, now: Instant) {
+        self.tell_time(now);
         self.abandon_dock(now, "the port was closed".into(), false);
         self.motion = None;
         self.state.velocity = Default::default();
-        self.outbox.clear_frames();
+        self.outbox.clear_frames(now);
         self.outputs = Outputs::default();
         self.incomplete_since = None;
         self.boot = None;
@@ -121,6 +135,7 @@ impl Session {
 
     /// Takes bytes from the port.
     pub fn handle_input(&mut self, now: Instant, bytes: &[u8]) {
+        self.tell_time(now);
         if !self.state.link.is_open() {
             return;
         }
@@ -142,9 +157,16 @@ impl Session {
         self.advance(now);
     }
 
-    /// The next thing to do, or none.
+    /// The next thing to do, or none. Frames are given as the line has room for them at the time of
+    /// the last call.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.fetch()
+    }
+
+    /// The next event, for a caller whose port takes nothing: frames stay, where newer ones replace
+    /// them and a stop overtakes them.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.outbox.next_event()
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout), if nothing happens before.
@@ -163,6 +185,7 @@ impl Session {
             self.boot.as_ref().map(Boot::timeout),
             self.outputs.timeout(),
             self.docking.as_ref().map(|docking| docking.timeout(&self.settings)),
+            self.outbox.timeout(self.now),
         ]
         .into_iter()
         .flatten()
@@ -171,26 +194,51 @@ impl Session {
 
     /// Carries a command out, or says why not. `by` names who asked, for messages only.
     pub fn execute(&mut self, now: Instant, command: Command, by: &str) -> Result<(), Refusal> {
+        self.execute_received(now, now, command, by)
+    }
+
+    /// The same for a command that came at `received`: a velocity counts from then on, and one that
+    /// has expired since is refused.
+    pub fn execute_received(
+        &mut self,
+        now: Instant,
+        received: Instant,
+        command: Command,
+        by: &str,
+    ) -> Result<(), Refusal> {
+        self.tell_time(now);
         // A stop comes before whatever has become due.
-        if matches!(command, Command::DriveReset | Command::DriveDisable) {
-            let done = self.dispatch(now, command, by);
+        if !command.is_stop() {
             self.advance(now);
-            return done;
         }
-        self.advance(now);
-        let done = self.dispatch(now, command, by);
+        let done = self.dispatch(now, received.min(now), command, by);
         self.advance(now);
         done
     }
 
     /// The holder of the controls went away: stops the wheels and keeps them stopped.
     pub fn release(&mut self, now: Instant, by: &str) {
-        let by = format!("{by} disconnected");
-        self.halt(now);
-        self.outputs.forget_waiting();
-        self.abandon_dock(now, by.clone(), true);
-        self.latch(&by);
+        self.tell_time(now);
+        self.outputs.forget_waiting_on();
+        self.stop_and_latch(now, &format!("{by} disconnected"));
         self.advance(now);
+    }
+
+    /// `by` took the controls from another client, whose motion ends.
+    pub fn taken(&mut self, now: Instant, by: &str) {
+        self.tell_time(now);
+        self.stop_and_latch(now, &format!("{by} took the controls"));
+        self.advance(now);
+    }
+
+    /// The caller did not run for this much longer than it wanted to: the computer slept, or the
+    /// process was stopped. What the wheels do was not looked after, and what arrives next may have
+    /// been sent before. To be called before anything else; does nothing that is due.
+    pub fn paused(&mut self, now: Instant, late: Duration) {
+        self.tell_time(now);
+        let by = format!("the computer paused for {:.1} s", late.as_secs_f64());
+        self.stop_and_latch(now, &by);
+        self.pause = Some((later(now, self.settings.deadman), by));
     }
 
     /// What is known about the robot.
@@ -201,6 +249,11 @@ impl Session {
     /// What was set.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// A caller's clock may not go back.
+    fn tell_time(&mut self, now: Instant) {
+        self.now = self.now.max(now);
     }
 
     fn receive(&mut self, now: Instant, frame: &Frame<'_>) {
@@ -251,6 +304,7 @@ impl Session {
 
     /// Everything that time alone brings about. What stops comes before what goes on.
     fn advance(&mut self, now: Instant) {
+        self.tell_time(now);
         if self.state.link.is_open() {
             self.give_up_incomplete(now);
             self.hold_settling(now);
@@ -347,12 +401,13 @@ impl Session {
         let from = if late <= BEAT_TOLERANCE { self.beat_at } else { now };
         self.beat_at = later(from, BEAT);
         match self.beat_frame(now) {
-            Some(frame) => {
-                self.outbox.forget_frames(moves);
-                self.send_again(frame);
+            Some(frame) => self.outbox.set_beat(frame),
+            None if self.outbox.has_beat() => {}
+            None => {
+                if let Some(frame) = outbox::framed(Body::Heartbeat) {
+                    self.outbox.set_beat(frame);
+                }
             }
-            None if self.outbox.holds(outbox::is_beat) => {}
-            None => self.send(Body::Heartbeat),
         }
     }
 
@@ -368,6 +423,13 @@ impl Session {
             let silent_ms = silent.map(|silent| silent.as_millis() as u64);
             self.event(Event::Link { link, silent_ms });
         }
+    }
+
+    /// Ends what the wheels do and what drives them by itself.
+    fn stop_and_latch(&mut self, now: Instant, by: &str) {
+        self.halt(now);
+        self.abandon_dock(now, by.into(), true);
+        self.latch(by);
     }
 
     /// Keeps the wheels stopped until `drive` Enable. Who stopped them first is remembered.

@@ -29,6 +29,9 @@ pub struct Settings {
     /// How long a return to the dock may take.
     #[serde(rename = "dock_timeout_ms", serialize_with = "milliseconds")]
     pub dock_timeout: Duration,
+    /// Bits per second of the line. The port's address says it, so it is not said again.
+    #[serde(skip)]
+    pub baud: u32,
 }
 
 impl Settings {
@@ -51,6 +54,7 @@ impl Default for Settings {
             status_period: Duration::from_secs(1) / 110,
             boot_retry: Duration::from_secs(3),
             dock_timeout: Duration::from_secs(120),
+            baud: 115_200,
         }
     }
 }

@@ -23,12 +23,29 @@ fn a_velocity_goes_out_at_once_and_every_twenty_milliseconds() {
 }
 
 #[test]
-fn every_velocity_is_sent_also_when_nothing_changes() {
+fn of_velocities_within_a_beat_the_first_goes_at_once_and_the_newest_with_the_beat() {
     let mut bench = Bench::enabled();
-    for _ in 0..3 {
-        bench.velocity(0.1, 0.0).unwrap();
+    bench.run(7 * MS);
+    bench.forget();
+    let at = bench.elapsed();
+    for linear in [0.1, 0.15, 0.2, 0.25] {
+        bench.velocity(linear, 0.0).unwrap();
+        bench.run(3 * MS);
     }
-    assert_eq!(bench.sent_as(0x66).len(), 3);
+    bench.run(20 * MS);
+    let sent: Vec<_> =
+        bench.sent_as(0x66).into_iter().map(|sent| (sent.at - at, sent.payload)).collect();
+    assert_eq!(sent, [(Duration::ZERO, velocity(100, 0)), (20 * MS, velocity(250, 0))]);
+}
+
+#[test]
+fn a_velocity_does_not_wait_because_the_one_before_was_repeated() {
+    let mut bench = Bench::enabled();
+    bench.velocity(0.1, 0.0).unwrap();
+    bench.run(45 * MS);
+    bench.forget();
+    bench.velocity(0.2, 0.0).unwrap();
+    assert_eq!(bench.sent_as(0x66)[0].payload, velocity(200, 0));
 }
 
 #[test]
@@ -95,9 +112,11 @@ fn enable_switches_the_mode_and_holds_velocities_back_while_it_settles() {
     bench.run(69 * MS);
     assert!(bench.sent_as(0x66).is_empty(), "settling");
     assert!(bench.sent_as(0x06).len() >= 4, "heartbeats go on");
-    bench.run(MS);
+    // The mode was on the line behind a heartbeat, half a millisecond long.
+    bench.run(2 * MS);
     let sent = bench.sent_as(0x66);
-    assert_eq!(sent[0].at - at, 100 * MS);
+    let settled = sent[0].at - at;
+    assert!(settled >= 100 * MS && settled <= 101 * MS, "{settled:?}");
     assert_eq!(sent[0].payload, velocity(100, 0));
 }
 
@@ -150,7 +169,8 @@ fn disable_keeps_what_else_is_on() {
     assert_eq!(bench.commands(), [(0x65, vec![0x00]), (0x65, vec![0x02])]);
     bench.run(99 * MS);
     assert_eq!(bench.commands().len(), 2, "settling");
-    bench.run(MS);
+    // The mode was on the line behind zero velocity and the other mode.
+    bench.run(3 * MS);
     assert_eq!(
         bench.commands()[2..6],
         [
