@@ -27,6 +27,9 @@ use sinew_wire::{
 const TURNS: usize = 41;
 const TURN: Duration = Duration::from_millis(8);
 
+/// Bytes of a voxel map's layer.
+const LAYER_BYTES: usize = 128 * 128 / 8;
+
 type Point = [f32; 3];
 
 fn main() {
@@ -39,7 +42,12 @@ fn main() {
     bench.slam(Reading::Packed, 453, Targets { memcpy: 0.6, numpy: 10.0 });
     bench.slam(Reading::Documented, 1_000_000, Targets { memcpy: 0.5, numpy: 5.0 });
     bench.slam(Reading::Packed, 1_000_000, Targets { memcpy: 0.5, numpy: 5.0 });
-    bench.voxel(0.05);
+    let (room, scattered) = (cells_of_a_room(), scattered_cells());
+    bench.voxel("voxel map, a room", &room, lz4_flex::block::compress(&room), Some(0.05));
+    bench.voxel("voxel map, scattered, stored", &scattered, literals(&scattered), Some(0.05));
+    // Such cells compress into thousands of short matches, so this is LZ4's time more than ours.
+    let compressed = lz4_flex::block::compress(&scattered);
+    bench.voxel("voxel map, scattered, compressed", &scattered, compressed, None);
 }
 
 struct Bench {
@@ -115,13 +123,14 @@ impl Bench {
         }
     }
 
-    fn voxel(&self, target: f64) {
-        let message = voxel_message();
+    /// From the message to the points, both of which are fresh; memcpy's target is not.
+    fn voxel(&self, name: &str, bits: &[u8], block: Vec<u8>, target: Option<f64>) {
+        let message = voxel_message(bits.len(), block);
         let Ok(message) = slam::Message::new_checked(&message) else { return };
         let Ok(map) = VoxelMap::new(&message) else { return };
         let source = map.points();
         let mut out = source.clone();
-        self.case("voxel map, message to points", &source, &mut out, Some(target), |_| {
+        self.case(name, &source, &mut out, target, |_| {
             black_box(VoxelMap::new(black_box(&message)).map(|map| map.points()).ok());
         });
     }
@@ -226,24 +235,45 @@ fn body(len: usize) -> Vec<u8> {
     (0..len).map(|_| random.next() as u8).collect()
 }
 
-/// A map of 38 layers, 2 % occupied, as one block of LZ4 literals and the envelope around it.
-fn voxel_message() -> Vec<u8> {
+/// 38 layers of which 2 % are occupied, each cell on its own.
+fn scattered_cells() -> Vec<u8> {
     let mut random = Random(13);
-    let bits: Vec<u8> = (0..38 * 2048)
+    (0..38 * LAYER_BYTES)
         .map(|_| if random.next().is_multiple_of(6) { 1 << (random.next() % 8) } else { 0 })
-        .collect();
-    let json = format!(
-        r#"{{"type":"msg","topic":"rt/utlidar/voxel_map_compressed","data":{{"resolution":0.05,"origin":[-3.2,-3.2,-0.5],"width":[128,128,38],"src_size":{}}}}}"#,
-        bits.len()
-    );
-    let mut block = vec![0xF0];
-    let mut left = bits.len() - 15;
-    while left >= 255 {
-        block.push(255);
-        left -= 255;
+        .collect()
+}
+
+/// 38 layers with a floor, four walls, and one cell in 500 of clutter.
+fn cells_of_a_room() -> Vec<u8> {
+    let mut random = Random(17);
+    let mut occupied = |x: usize, y: usize, z: usize| {
+        let inside = (20..108).contains(&x) && (15..113).contains(&y) && z >= 4;
+        let edge = [20, 107].contains(&x) || [15, 112].contains(&y) || z == 4;
+        inside && edge || random.next().is_multiple_of(500)
+    };
+    let mut bits = vec![0; 38 * LAYER_BYTES];
+    for (cell, x, y, z) in
+        (0..bits.len() * 8).map(|cell| (cell, cell % 128, cell / 128 % 128, cell >> 14))
+    {
+        bits[cell / 8] |= u8::from(occupied(x, y, z)) << (7 - cell % 8);
     }
-    block.push(left as u8);
-    block.extend(&bits);
+    bits
+}
+
+/// An LZ4 block that holds the bytes as they are.
+fn literals(bytes: &[u8]) -> Vec<u8> {
+    let mut block = vec![0xF0];
+    let more = bytes.len() - 15;
+    block.extend(std::iter::repeat_n(255, more / 255));
+    block.push((more % 255) as u8);
+    block.extend(bytes);
+    block
+}
+
+fn voxel_message(src_size: usize, block: Vec<u8>) -> Vec<u8> {
+    let json = format!(
+        r#"{{"type":"msg","topic":"rt/utlidar/voxel_map_compressed","data":{{"resolution":0.05,"origin":[-3.2,-3.2,-0.5],"width":[128,128,38],"src_size":{src_size}}}}}"#
+    );
     let mut message = vec![];
     message.extend((json.len() as u32).to_le_bytes());
     message.extend((block.len() as u32).to_le_bytes());
