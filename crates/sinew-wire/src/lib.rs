@@ -41,3 +41,4 @@ pub mod teach;
 pub mod voxel;
 
 pub use error::{Error, Got, Result, Wanted};
+pub use width::Vectors;

@@ -19,9 +19,12 @@
 #[cfg(feature = "alloc")]
 mod cloud;
 mod envelope;
+#[cfg(feature = "std")]
+mod kernel;
 #[cfg(feature = "alloc")]
 mod metadata;
 mod points;
+mod ranges;
 mod reading;
 
 #[cfg(feature = "alloc")]
@@ -31,5 +34,6 @@ pub use envelope::{Message, TYPE_WORD};
 pub(crate) use metadata::Fields;
 #[cfg(feature = "alloc")]
 pub use metadata::{Format, Metadata};
-pub use points::{ChannelRange, channel_ranges, decode};
+pub use points::{decode, decode_with};
+pub use ranges::{ChannelRange, channel_ranges};
 pub use reading::{BoundingBox, Choice, Reading, Reason, TOLERANCE, choose};

@@ -29,6 +29,9 @@ const LAYER_BYTES: usize = ROW_BYTES * SIDE;
 /// found wrong.
 const MOST_EXPANSION: usize = 255;
 
+/// Points that are written at a time.
+const AT_ONCE: usize = 4;
+
 /// A voxel map, decompressed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VoxelMap {
@@ -77,7 +80,7 @@ impl VoxelMap {
 
     /// How many cells are occupied.
     pub fn len(&self) -> usize {
-        self.bits.iter().map(|byte| byte.count_ones() as usize).sum()
+        at_full_width!(self.words().map(|(_, word)| word.count_ones() as usize).sum())
     }
 
     /// Whether no cell is occupied.
@@ -92,15 +95,33 @@ impl VoxelMap {
 
     /// The occupied cells' corners in metres.
     pub fn points(&self) -> Vec<[f32; 3]> {
-        let metres =
-            |cell: u16, axis: usize| (f64::from(cell) * self.resolution + self.origin[axis]) as f32;
-        let xs: [f32; SIDE] = core::array::from_fn(|x| metres(x as u16, 0));
-        let mut points = Vec::with_capacity(self.len());
-        for ([x, y, z], word) in self.words().filter(|(_, word)| *word != 0) {
-            let (y, z) = (metres(y, 1), metres(z, 2));
-            points.extend(Ones(word).map(|bit| [xs[usize::from(x + bit) % SIDE], y, z]));
-        }
+        let len = self.len();
+        let mut points = alloc::vec![[0.0; 3]; len + AT_ONCE];
+        at_full_width!(self.write_points(&mut points));
+        points.truncate(len);
         points
+    }
+
+    /// Writes the points, and up to [`AT_ONCE`] less one of no meaning behind the last.
+    #[inline(always)]
+    fn write_points(&self, points: &mut [[f32; 3]]) {
+        let xs: [f32; SIDE] = core::array::from_fn(|x| self.metres(x, 0));
+        let ys: [f32; SIDE] = core::array::from_fn(|y| self.metres(y, 1));
+        let mut written = 0;
+        for (z, layer) in self.bits.as_chunks::<LAYER_BYTES>().0.iter().enumerate() {
+            let z = self.metres(z, 2);
+            for (row, y) in layer.as_chunks::<ROW_BYTES>().0.iter().zip(ys) {
+                let halves = row.as_chunks::<8>().0.iter().zip(xs.as_chunks::<64>().0);
+                for (word, xs) in halves {
+                    let room = points.get_mut(written..).unwrap_or_default();
+                    written += write_word(u64::from_be_bytes(*word), xs, [y, z], room);
+                }
+            }
+        }
+    }
+
+    fn metres(&self, cell: usize, axis: usize) -> f32 {
+        (cell as f64 * self.resolution + self.origin[axis]) as f32
     }
 
     /// The box the points fill; none when there are none.
@@ -126,6 +147,25 @@ impl VoxelMap {
             (cell, u64::from_be_bytes(*bytes))
         })
     }
+}
+
+/// Writes the points of a word's cells and returns how many; behind them may be others of no
+/// meaning. [`AT_ONCE`] of them are written whether there are as many or not: most words that
+/// are not empty have few cells, and how many cannot be predicted.
+#[inline(always)]
+fn write_word(word: u64, xs: &[f32; 64], [y, z]: [f32; 2], points: &mut [[f32; 3]]) -> usize {
+    let mut left = word;
+    for points in points.as_chunks_mut::<AT_ONCE>().0 {
+        if left == 0 {
+            break;
+        }
+        for point in points {
+            let bit = left.leading_zeros();
+            *point = [xs[bit as usize % 64], y, z];
+            left &= (u64::MAX >> 1).wrapping_shr(bit);
+        }
+    }
+    word.count_ones() as usize
 }
 
 /// Positions of a word's set bits, the most significant first as 0.

@@ -4,9 +4,12 @@ mod reading;
 
 use proptest::{collection::vec, prelude::*};
 use serde_json::{Value, json};
-use sinew_wire::slam::{
-    BoundingBox, ChannelRange, Cloud, CloudFrame, Message, Metadata, Reading, Reason,
-    channel_ranges, decode,
+use sinew_wire::{
+    Vectors,
+    slam::{
+        BoundingBox, ChannelRange, Cloud, CloudFrame, Message, Metadata, Reading, Reason,
+        channel_ranges, decode, decode_with,
+    },
 };
 
 use crate::support::{assert_points, bytes, envelope, points, refused, text, truncations, vectors};
@@ -328,8 +331,55 @@ fn slow_decode(reading: Reading, body: &[u8], origin: [f64; 3]) -> Vec<[f64; 3]>
         .collect()
 }
 
+/// A point at a time, in the precision and the order of operations that every level must have.
+fn exact_decode(reading: Reading, body: &[u8], origin: [f32; 3]) -> Vec<[u32; 3]> {
+    let bits = |record: &[u8], axis: usize| {
+        let bytes = [record[2 * axis], record[2 * axis + 1]];
+        let metres = match reading {
+            Reading::Documented => f32::from(i16::from_le_bytes(bytes)) * 0.001,
+            Reading::Packed => f32::from(u16::from_le_bytes(bytes)) * 0.001 + origin[axis],
+        };
+        metres.to_bits()
+    };
+    body.chunks(reading.point_len())
+        .map(|record| core::array::from_fn(|axis| bits(record, axis)))
+        .collect()
+}
+
+#[test]
+fn plain_loops_are_always_available_and_the_best_vectors_come_last() {
+    let names: Vec<String> = Vectors::available().map(|vectors| vectors.to_string()).collect();
+    assert_eq!(names.first().map(String::as_str), Some("plain"));
+    assert_eq!(names.last(), Some(&Vectors::best().to_string()));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn points_are_the_same_to_the_last_bit_with_all_vectors_at_every_count(
+        body in vec(any::<u8>(), 130 * 12),
+        origin in proptest::array::uniform3(-1e4f32..1e4),
+        // Neither the body nor the points need be aligned.
+        skip in 0usize..12,
+    ) {
+        for reading in [Reading::Documented, Reading::Packed] {
+            for count in 0..=128 {
+                let body = &body[skip..skip + count * reading.point_len()];
+                let wanted = exact_decode(reading, body, origin);
+                for vectors in Vectors::available() {
+                    let mut out = vec![[f32::NAN; 3]; 1 + count + 1];
+                    let written = decode_with(vectors, reading, body, origin, &mut out[1..]);
+                    prop_assert_eq!(written, Ok(count));
+                    let bits = |point: &[f32; 3]| point.map(f32::to_bits);
+                    prop_assert_eq!(bits(&out[0]), bits(&[f32::NAN; 3]), "{}", vectors);
+                    prop_assert_eq!(bits(&out[1 + count]), bits(&[f32::NAN; 3]), "{}", vectors);
+                    let points: Vec<_> = out[1..=count].iter().map(bits).collect();
+                    prop_assert_eq!(&points, &wanted, "{} {} {}", vectors, reading, count);
+                }
+            }
+        }
+    }
 
     #[test]
     fn ranges_are_the_slow_ones_at_every_length(body in vec(any::<u8>(), 320)) {

@@ -185,7 +185,43 @@ fn resolution_and_origin_must_be_there() {
     }
 }
 
+/// The points of a map's cells, one by one.
+fn exact_points(map: &VoxelMap) -> Vec<[u32; 3]> {
+    let metres = |cell: u16, axis: usize| f64::from(cell) * map.resolution + map.origin[axis];
+    let point =
+        |cell: [u16; 3]| core::array::from_fn(|axis| (metres(cell[axis], axis) as f32).to_bits());
+    map.cells().map(point).collect()
+}
+
+#[test]
+fn a_map_without_a_free_cell_gives_a_point_for_each() {
+    let map = map(&metadata(3), &lz4(&[0xFF; 3 * LAYER])).unwrap();
+    let points: Vec<_> = map.points().iter().map(|point| point.map(f32::to_bits)).collect();
+    assert_eq!(points.len(), 3 * SIDE * SIDE);
+    assert_eq!(points, exact_points(&map));
+}
+
 proptest! {
+    #[test]
+    fn points_are_those_of_the_cells_to_the_last_bit_however_dense(
+        noise in vec(any::<[u8; 3]>(), LAYER),
+        thinning in 0..4,
+        empty in 0usize..LAYER,
+    ) {
+        let thin = |[a, b, c]: &[u8; 3]| match thinning {
+            0 => a | b | c,
+            1 => *a,
+            2 => a & b,
+            _ => a & b & c,
+        };
+        let mut bits: Vec<u8> = noise.iter().map(thin).collect();
+        bits[..empty].fill(0);
+        let map = map(&metadata(1), &lz4(&bits)).unwrap();
+        let points: Vec<_> = map.points().iter().map(|point| point.map(f32::to_bits)).collect();
+        prop_assert_eq!(map.len(), points.len());
+        prop_assert_eq!(points, exact_points(&map));
+    }
+
     #[test]
     fn any_bits_give_the_cells_of_the_layout(
         layers in 1usize..4,
