@@ -185,7 +185,7 @@ impl Connection {
 
     /// Does what the client asked for.
     async fn take(&mut self, heard: Heard) {
-        self.peer.took(&heard);
+        let cost = heard.cost();
         match heard {
             Heard::Message { text, stamp, _large } => {
                 let hub = Arc::clone(&self.hub);
@@ -213,6 +213,7 @@ impl Connection {
             }
             Heard::Gone => self.reading = Reading::Gone,
         }
+        self.peer.done(cost);
         let unheard = self.peer.take_unheard();
         if unheard > 0 {
             let message = format!(

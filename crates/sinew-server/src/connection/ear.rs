@@ -35,7 +35,7 @@ use crate::{
     Access, Boxed, Capability,
     frame::{Decoder, Framing, Incoming, MAX_MESSAGE, SMALL_MESSAGE},
     hub::{Client, Hub, Order, Stamp},
-    lobby::Guest,
+    lobby::{Guest, PATIENCE},
     lock, message,
     message::Request,
     stream::{Reader, Stream, Writer},
@@ -158,6 +158,10 @@ impl Ear {
             // It may still want to read: the other half ends when it has answered what is there.
             Ok(0) => self.other_half = None,
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                // What came may be valid, and only not have been read yet.
+                if self.becomes_known().await {
+                    return true;
+                }
                 self.hand_on(Heard::TooLarge).await;
             }
             Err(_) => {
@@ -167,6 +171,16 @@ impl Ear {
             }
         }
         false
+    }
+
+    /// Waits until the other half has read what came of a stranger; whether it is known then.
+    async fn becomes_known(&self) -> bool {
+        let read = async {
+            while self.peer.queued.load(Ordering::Acquire) > 0 {
+                self.peer.room.notified().await;
+            }
+        };
+        timeout(PATIENCE, read).await.is_ok() && self.peer.guest.is_known()
     }
 
     /// Takes the messages that are there; false when nothing more is to be heard.
@@ -336,9 +350,9 @@ impl Peer {
         queued == 0 || queued + cost <= QUEUE.0
     }
 
-    /// Something was taken from the queue.
-    pub(super) fn took(&self, heard: &Heard) {
-        self.queued.fetch_sub(heard.cost(), Ordering::Relaxed);
+    /// Something of the queue is done.
+    pub(super) fn done(&self, cost: usize) {
+        self.queued.fetch_sub(cost, Ordering::AcqRel);
         self.room.notify_one();
     }
 
@@ -352,7 +366,7 @@ impl Peer {
 }
 
 impl Heard {
-    fn cost(&self) -> usize {
+    pub(super) fn cost(&self) -> usize {
         let bytes = match self {
             Heard::Message { text, .. } | Heard::Ping(text) => text.len(),
             _ => 0,

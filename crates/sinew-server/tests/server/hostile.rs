@@ -151,7 +151,8 @@ async fn a_stop_is_heard_from_a_client_that_does_not_read() {
             break;
         }
     }
-    client.ok(json!({ "type": "Robots" })).await;
+    client.send(json!({ "type": "Robots", "req": "after" })).await;
+    while client.next().await["req"] != "after" {}
 }
 
 #[tokio::test]
