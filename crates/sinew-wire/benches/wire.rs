@@ -6,7 +6,7 @@
 //! Bytes/s of points are bytes written, and memcpy writes as many into the same buffer. Of a
 //! million points the caches decide: a copy of packed points, half as long as what they become,
 //! stayed in a cache that other programs pushed their decoding out of, so that the ratio was
-//! anything from 0.2 to 0.7. Bytes/s of a serial stream, which writes nothing, are bytes read.
+//! anything from 0.2 to 0.7. Bytes/s of what writes nothing are bytes read.
 //!
 //! All buffers begin 32 bytes into a page, because memcpy's speed hangs on where they lie: 5436
 //! bytes go at 80 GB/s there on a Zen 3, at 50 to 60 from and to most other places, and at 1.5
@@ -27,13 +27,16 @@ use std::{
 use sinew_wire::{
     Vectors,
     gd32::{Deframer, FrameBuf, STATUS_LEN, Status, What},
-    slam::{self, Reading},
+    slam::{self, BoundingBox, Reading},
     voxel::VoxelMap,
 };
 
 /// Short, so that on a busy machine some pass without another program's turn in between.
 const TURN: Duration = Duration::from_millis(2);
 const TURNS: usize = 201;
+
+/// Where the SLAM clouds' points may lie, which the choice of their reading asks.
+const BOX: BoundingBox = BoundingBox { min: [-4.8, -1.9, -0.7], max: [60.0, 60.0, 60.0] };
 
 /// Bytes of a voxel map's layer.
 const LAYER_BYTES: usize = 128 * 128 / 8;
@@ -44,8 +47,10 @@ fn main() {
     println!("{:<44} {:>12} {:>12} {:>7}  target", "case", "bytes/s", "memcpy", "ratio");
     bench.gd32("gd32 stream, clean", &stream(false), 0.25);
     bench.gd32("gd32 stream, noisy", &stream(true), 0.1);
+    bench.choice(453);
     bench.slam(Reading::Documented, 453, Targets { memcpy: 0.2, numpy: 10.0 });
     bench.slam(Reading::Packed, 453, Targets { memcpy: 0.6, numpy: 10.0 });
+    bench.choice(1_000_000);
     bench.slam(Reading::Documented, 1_000_000, Targets { memcpy: 0.5, numpy: 5.0 });
     bench.slam(Reading::Packed, 1_000_000, Targets { memcpy: 0.5, numpy: 5.0 });
     bench.voxel("voxel map, a room", &cells_of_a_room(), Some(0.05));
@@ -78,6 +83,16 @@ impl Bench {
                 }
             });
             black_box((ticks, deframer.counters()));
+        });
+    }
+
+    /// The look at all numbers that comes before the decoding; it writes nothing.
+    fn choice(&self, points: usize) {
+        let body = Placed::new(&body(Reading::Documented.point_len() * points));
+        let mut copied = Placed::new(&body);
+        let name = format!("slam choice of reading, {points} points");
+        self.case(&name, &body, &mut copied, None, |_| {
+            black_box(slam::choose(black_box(&body), Some(&BOX)).ok());
         });
     }
 
