@@ -21,15 +21,15 @@ macro_rules! at_full_width {
 macro_rules! with_vectors {
     ($vectors:expr, $simd:ident => $explicit:expr, $plain:expr) => {{
         #[cfg(feature = "std")]
-        match $vectors.level() {
+        let result = match $vectors.level() {
             Some(level) => fearless_simd::dispatch!(level, $simd => $explicit),
             None => $plain,
-        }
+        };
         #[cfg(not(feature = "std"))]
-        {
-            let Vectors { .. } = $vectors;
-            $plain
-        }
+        let Vectors {} = $vectors;
+        #[cfg(not(feature = "std"))]
+        let result = $plain;
+        result
     }};
 }
 

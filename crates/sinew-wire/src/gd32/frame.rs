@@ -18,7 +18,8 @@ const INITIALIZE: u8 = 0x08;
 ///
 /// Document 003 says only "word sum". Its frame `FA FB 07 17 01 F0 DF FA 07 1A`
 /// proves the XOR: adding the odd byte would give `08 DA`.
-#[inline]
+// Always inlined, for out of line it would not have the deframer's vectors but the baseline's.
+#[inline(always)]
 pub fn checksum(covered: &[u8]) -> u16 {
     // Sixteen lanes of 16 bits, so that the compiler keeps them in vectors.
     let (blocks, rest) = covered.as_chunks::<32>();

@@ -1,13 +1,16 @@
-//! The loops of `points` in explicit vectors, so that the machine code does not depend on what the
-//! compiler makes of a loop. Written once in vectors of 512 bits, which a narrower level holds as
-//! two or four of its own. Blocks are spelled out rather than looped over: whether a short loop is
+//! The loops of `points` and `ranges` in explicit vectors, so that the machine code does not depend
+//! on what the compiler makes of a loop. Points are made in vectors of 512 bits, which a narrower
+//! level holds as two or four of its own. Blocks are spelled out rather than looped over: whether a short loop is
 //! unrolled, and its tables become constants, would be the compiler's choice again.
 
-use fearless_simd::{f32x16, i32x16, prelude::*, u8x16, u8x64, u16x32};
+use fearless_simd::{f32x16, i16x16, i32x16, prelude::*, u8x16, u8x32, u8x64, u16x16, u16x32};
 
-use super::points::{self, METRES_PER_UNIT};
+use super::{
+    points::{self, METRES_PER_UNIT},
+    ranges::{BLOCK, ChannelRange, LaneRanges},
+};
 
-/// Numbers of a vector of output.
+/// Numbers of a vector, of output as of ranges.
 const LANES: usize = 16;
 
 /// Points of a packed block: six vectors of output from three of input.
@@ -129,4 +132,58 @@ fn load_quartet<S: Simd>(simd: S, block: &[u8; DOCUMENTED_BYTES], quartet: usize
 #[inline(always)]
 fn metres<S: Simd>(numbers: i32x16<S>) -> f32x16<S> {
     numbers.to_float::<f32x16<S>>() * METRES_PER_UNIT
+}
+
+/// Ranges of a block's lanes, in vectors of 256 bits: three times four of them fit the registers.
+#[inline(always)]
+pub(super) fn lane_ranges<S: Simd>(simd: S, blocks: &[[u8; BLOCK]]) -> LaneRanges {
+    let mut first = VectorRanges::none(simd);
+    let (mut second, mut third) = (first, first);
+    for block in blocks {
+        first = first.join(simd, &block[..32]);
+        second = second.join(simd, &block[32..64]);
+        third = third.join(simd, &block[64..]);
+    }
+    let mut lanes = LaneRanges { signed: ([0; _], [0; _]), unsigned: ([0; _], [0; _]) };
+    first.store(&mut lanes, 0);
+    second.store(&mut lanes, 16);
+    third.store(&mut lanes, 32);
+    lanes
+}
+
+/// [`ChannelRange`]s of a vector's lanes.
+#[derive(Clone, Copy)]
+struct VectorRanges<S: Simd> {
+    signed: (i16x16<S>, i16x16<S>),
+    unsigned: (u16x16<S>, u16x16<S>),
+}
+
+impl<S: Simd> VectorRanges<S> {
+    #[inline(always)]
+    fn none(simd: S) -> Self {
+        let ChannelRange { signed, unsigned } = ChannelRange::NONE;
+        VectorRanges {
+            signed: (i16x16::splat(simd, signed.0), i16x16::splat(simd, signed.1)),
+            unsigned: (u16x16::splat(simd, unsigned.0), u16x16::splat(simd, unsigned.1)),
+        }
+    }
+
+    #[inline(always)]
+    fn join(self, simd: S, bytes: &[u8]) -> Self {
+        let bytes = u8x32::from_slice(simd, bytes);
+        let (signed, unsigned): (i16x16<S>, u16x16<S>) = (bytes.bitcast(), bytes.bitcast());
+        VectorRanges {
+            signed: (self.signed.0.min(signed), self.signed.1.max(signed)),
+            unsigned: (self.unsigned.0.min(unsigned), self.unsigned.1.max(unsigned)),
+        }
+    }
+
+    #[inline(always)]
+    fn store(self, lanes: &mut LaneRanges, at: usize) {
+        let to = at..at + LANES;
+        self.signed.0.store_slice(&mut lanes.signed.0[to.clone()]);
+        self.signed.1.store_slice(&mut lanes.signed.1[to.clone()]);
+        self.unsigned.0.store_slice(&mut lanes.unsigned.0[to.clone()]);
+        self.unsigned.1.store_slice(&mut lanes.unsigned.1[to]);
+    }
 }

@@ -1,7 +1,17 @@
-/// Lanes of a block: a multiple of the 3 and 6 numbers a record has, and of a vector's 8.
-const LANES: usize = 24;
+#[cfg(feature = "std")]
+use super::kernel;
+use crate::Vectors;
+
+/// Lanes of a block: a multiple of the 3 and 6 numbers a record has, and of a vector's 16.
+const LANES: usize = 48;
 /// Bytes of a block.
-const BLOCK: usize = LANES * 2;
+pub(super) const BLOCK: usize = LANES * 2;
+
+/// Smallest and largest value that each lane has held.
+pub(super) struct LaneRanges {
+    pub(super) signed: ([i16; LANES], [i16; LANES]),
+    pub(super) unsigned: ([u16; LANES], [u16; LANES]),
+}
 
 /// Smallest and largest value of one of a record's numbers, read both ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,18 +22,8 @@ pub struct ChannelRange {
 }
 
 impl ChannelRange {
-    const NONE: ChannelRange =
+    pub(super) const NONE: ChannelRange =
         ChannelRange { signed: (i16::MAX, i16::MIN), unsigned: (u16::MAX, u16::MIN) };
-
-    fn join(self, other: ChannelRange) -> Self {
-        ChannelRange {
-            signed: (self.signed.0.min(other.signed.0), self.signed.1.max(other.signed.1)),
-            unsigned: (
-                self.unsigned.0.min(other.unsigned.0),
-                self.unsigned.1.max(other.unsigned.1),
-            ),
-        }
-    }
 
     /// The signed range in metres.
     pub fn signed_metres(&self) -> (f64, f64) {
@@ -48,39 +48,58 @@ pub fn channel_ranges<const N: usize>(body: &[u8]) -> Option<[ChannelRange; N]> 
     if body.len() < N * 2 {
         return None;
     }
-    let lanes = at_full_width!(lane_ranges(body));
-    let mut channels = [ChannelRange::NONE; N];
-    for lane in lanes.as_chunks::<N>().0 {
-        for (channel, lane) in channels.iter_mut().zip(lane) {
-            *channel = channel.join(*lane);
-        }
-    }
-    Some(channels)
+    let (blocks, tail) = body.as_chunks::<BLOCK>();
+    let mut lanes = with_vectors!(
+        Vectors::best(),
+        simd => kernel::lane_ranges(simd, blocks),
+        lane_ranges(blocks)
+    );
+    lanes.include(tail);
+    Some(lanes.channels())
 }
 
-#[inline(always)]
-fn lane_ranges(body: &[u8]) -> [ChannelRange; LANES] {
-    let (mut low, mut high) = ([i16::MAX; LANES], [i16::MIN; LANES]);
-    let (mut unsigned_low, mut unsigned_high) = ([u16::MAX; LANES], [u16::MIN; LANES]);
-    let (blocks, tail) = body.as_chunks::<BLOCK>();
+fn lane_ranges(blocks: &[[u8; BLOCK]]) -> LaneRanges {
+    let ChannelRange { signed, unsigned } = ChannelRange::NONE;
+    let mut lanes = LaneRanges {
+        signed: ([signed.0; LANES], [signed.1; LANES]),
+        unsigned: ([unsigned.0; LANES], [unsigned.1; LANES]),
+    };
     for block in blocks {
-        let numbers: [u16; LANES] =
-            core::array::from_fn(|i| u16::from_le_bytes([block[2 * i], block[2 * i + 1]]));
-        for lane in 0..LANES {
-            low[lane] = low[lane].min(numbers[lane] as i16);
-            high[lane] = high[lane].max(numbers[lane] as i16);
-            unsigned_low[lane] = unsigned_low[lane].min(numbers[lane]);
-            unsigned_high[lane] = unsigned_high[lane].max(numbers[lane]);
-        }
-    }
-    let mut lanes: [ChannelRange; LANES] = core::array::from_fn(|lane| ChannelRange {
-        signed: (low[lane], high[lane]),
-        unsigned: (unsigned_low[lane], unsigned_high[lane]),
-    });
-    for (lane, number) in lanes.iter_mut().zip(tail.as_chunks::<2>().0) {
-        let number = u16::from_le_bytes(*number);
-        let signed = number as i16;
-        *lane = lane.join(ChannelRange { signed: (signed, signed), unsigned: (number, number) });
+        lanes.include(block);
     }
     lanes
+}
+
+impl LaneRanges {
+    /// Takes in at most a block.
+    fn include(&mut self, bytes: &[u8]) {
+        let (low, high) = &mut self.signed;
+        let (unsigned_low, unsigned_high) = &mut self.unsigned;
+        for (lane, number) in bytes.as_chunks::<2>().0.iter().take(LANES).enumerate() {
+            let number = u16::from_le_bytes(*number);
+            low[lane] = low[lane].min(number as i16);
+            high[lane] = high[lane].max(number as i16);
+            unsigned_low[lane] = unsigned_low[lane].min(number);
+            unsigned_high[lane] = unsigned_high[lane].max(number);
+        }
+    }
+
+    /// The lanes of each of a record's N numbers together.
+    fn channels<const N: usize>(&self) -> [ChannelRange; N] {
+        let low: [i16; N] = fold(&self.signed.0, i16::MAX, i16::min);
+        let high: [i16; N] = fold(&self.signed.1, i16::MIN, i16::max);
+        let unsigned_low: [u16; N] = fold(&self.unsigned.0, u16::MAX, u16::min);
+        let unsigned_high: [u16; N] = fold(&self.unsigned.1, u16::MIN, u16::max);
+        core::array::from_fn(|channel| ChannelRange {
+            signed: (low[channel], high[channel]),
+            unsigned: (unsigned_low[channel], unsigned_high[channel]),
+        })
+    }
+}
+
+#[inline]
+fn fold<T: Copy, const N: usize>(lanes: &[T; LANES], none: T, pick: fn(T, T) -> T) -> [T; N] {
+    lanes.as_chunks::<N>().0.iter().fold([none; N], |folded, lanes| {
+        core::array::from_fn(|channel| pick(folded[channel], lanes[channel]))
+    })
 }
