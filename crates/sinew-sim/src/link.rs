@@ -3,7 +3,8 @@
 //! [`Link`] is one direction: bytes go in with the time, and come out, in
 //! order, when they are due. What happens to them on the way is set by
 //! [`Faults`] and by hand: [`stall`](Link::stall), [`cut`](Link::cut),
-//! [`restore`](Link::restore). [`Datagrams`] is the same for what travels whole.
+//! [`restore`](Link::restore). [`with_baud`](Link::with_baud) makes it as slow as a serial line,
+//! with a queue in front of it that nothing overtakes. [`Datagrams`] is the same for what travels whole.
 
 mod datagrams;
 mod faults;
@@ -32,9 +33,29 @@ pub struct Link {
     /// Bytes under way, by the time they are due, never decreasing.
     runs: VecDeque<(Instant, Vec<u8>)>,
     in_flight: usize,
+    line: Option<Line>,
     cut: bool,
     stalled_until: Option<Instant>,
     counts: Counts,
+}
+
+/// How fast bytes leave the queue in front of a link.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    baud: u32,
+    /// When the last byte is through.
+    clear_at: Option<Instant>,
+}
+
+impl Line {
+    /// When this many more bytes are through.
+    fn carry(&mut self, now: Instant, bytes: usize) -> Instant {
+        let nanos = (bytes as u64).saturating_mul(10_000_000_000) / u64::from(self.baud);
+        let begin = self.clear_at.map_or(now, |at| at.max(now));
+        let through = crate::later(begin, Duration::from_nanos(nanos));
+        self.clear_at = Some(through);
+        through
+    }
 }
 
 /// What a link did to its bytes.
@@ -65,10 +86,19 @@ impl Link {
             rng: Rng::with_seed(faults.seed.rotate_left(32) ^ seed),
             runs: VecDeque::new(),
             in_flight: 0,
+            line: None,
             cut: false,
             stalled_until: None,
             counts: Counts::default(),
         }
+    }
+
+    /// Makes it a line of this many bits per second, ten to a byte. Bytes queue in front of it as in
+    /// a kernel's buffer; what was put in at once comes out at once, when its last byte is through.
+    #[must_use]
+    pub fn with_baud(mut self, baud: u32) -> Self {
+        self.line = Some(Line { baud: baud.max(1), clear_at: None });
+        self
     }
 
     /// Puts bytes in.
@@ -86,7 +116,8 @@ impl Link {
                 self.rng.usize(1..=MAX_RUN).min(rest.len())
             };
             let (run, behind) = rest.split_at(length);
-            let due = self.due(now);
+            let through = self.line.as_mut().map_or(now, |line| line.carry(now, length));
+            let due = self.due(through);
             let run = self.damaged(run);
             self.push(due, run);
             rest = behind;
@@ -120,6 +151,9 @@ impl Link {
         self.counts.lost += self.in_flight as u64;
         self.in_flight = 0;
         self.runs.clear();
+        if let Some(line) = &mut self.line {
+            line.clear_at = None;
+        }
     }
 
     /// Plugs the link in again.

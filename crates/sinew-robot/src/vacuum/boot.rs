@@ -75,6 +75,7 @@ impl Session {
         self.retry_at = None;
         self.streaming = None;
         self.outputs = Default::default();
+        self.outbox.forget_commands();
         let state = &mut self.state;
         state.velocity = Velocity::default();
         state.mode = 0;

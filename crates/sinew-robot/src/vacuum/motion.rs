@@ -182,15 +182,17 @@ impl Session {
     ) -> Result<(), Refusal> {
         let frame = drive.checked(&self.settings)?;
         self.may_move(now)?;
+        let mut given = now;
         if !drive.is_zero() {
             self.is_recent(now, received)?;
             self.may_go(drive)?;
+            given = received;
         }
         if self.docking.is_some() {
             self.abandon_dock(now, format!("{by} drives"), true);
         }
         let waiting = self.outputs.is_settling(now);
-        self.motion = Some(Motion { drive, frame, given: received, fresh: true, waiting });
+        self.motion = Some(Motion { drive, frame, given, fresh: true, waiting });
         if !waiting {
             self.send_velocity(now);
         }
@@ -291,6 +293,8 @@ impl Session {
             self.velocity_at = Some(now);
             self.outbox.set_beat(frame);
             self.beaten(now);
+        } else {
+            motion.fresh = !self.outbox.replace_velocity(frame);
         }
     }
 
@@ -364,7 +368,8 @@ impl Session {
             return Some(motion.frame);
         }
         let resting = self.rest_until.is_some_and(|until| now < until);
-        let zero = self.state.link == Link::Lost
+        let zero = self.outbox.owes_zero()
+            || self.state.link == Link::Lost
             || self.boot.as_ref().is_some_and(|boot| boot.handshake_since().is_some())
             || self.odometry.is_moving(now)
             || (resting && !settling);

@@ -42,6 +42,8 @@ pub(super) struct Outbox {
     line: Line,
     /// When the wheels were last told to stand still; none once they were told otherwise.
     still_at: Option<Instant>,
+    /// They are to be told again with the next beat.
+    owes_zero: bool,
 }
 
 impl Outbox {
@@ -54,6 +56,7 @@ impl Outbox {
             events: VecDeque::new(),
             line: Line::new(baud, now),
             still_at: None,
+            owes_zero: false,
         }
     }
 
@@ -65,6 +68,12 @@ impl Outbox {
         self.commands.clear();
         self.line.clear(now);
         self.still_at = None;
+        self.owes_zero = false;
+    }
+
+    /// What was asked before is not sent any more, but for what a stop sends.
+    pub(super) fn forget_commands(&mut self) {
+        self.commands.clear();
     }
 
     /// Whether the port has not yet taken such a frame.
@@ -88,19 +97,35 @@ impl Outbox {
         }
     }
 
-    /// Puts zero velocities before everything. Not needed when the wheels have just been told and
-    /// the line is full: stops without end would fill it, and the next beat tells them again.
-    /// Whether they are on their way now.
+    /// Puts a velocity in the place of an older one that the port has not taken; whether there was
+    /// one.
+    pub(super) fn replace_velocity(&mut self, frame: FrameBuf) -> bool {
+        let older = self.beat.as_mut().filter(|beat| moves(beat));
+        older.map(|beat| *beat = frame).is_some()
+    }
+
+    /// Puts zero velocities before everything. When the wheels have just been told and the line is
+    /// full, the next beat tells them again: stops without end must not fill the line. Whether they
+    /// are on their way now.
     pub(super) fn halt(&mut self, now: Instant, zeros: &[FrameBuf]) -> bool {
-        self.beat = None;
         let length = zeros.iter().map(|zero| zero.as_bytes().len()).sum();
         let told = self.still_at.is_some_and(|at| now < later(at, BEAT));
         if told && !self.line.has_room(now, length) {
-            return !self.zeros.is_empty();
+            if let (Some(beat), Some(zero)) = (&mut self.beat, zeros.first()) {
+                *beat = *zero;
+            }
+            self.owes_zero = !self.has_beat();
+            return self.has_beat();
         }
+        self.beat = None;
         self.zeros.clear();
         self.zeros.extend(zeros);
         true
+    }
+
+    /// Whether the next beat is the zero velocity of a stop.
+    pub(super) fn owes_zero(&self) -> bool {
+        self.owes_zero
     }
 
     pub(super) fn next_event(&mut self) -> Option<Event> {
@@ -135,6 +160,7 @@ impl Outbox {
             .or_else(|| self.commands.pop_front())?;
         if is_velocity(&frame) {
             self.still_at = (!moves(&frame)).then_some(now);
+            self.owes_zero = false;
         }
         Some((frame, self.line.put(now, frame.as_bytes().len())))
     }

@@ -17,6 +17,10 @@ enum Trouble {
     Reboot,
     Block,
     Carry,
+    /// The host does not run.
+    Pause,
+    /// The robot neither hears nor speaks.
+    Freeze,
 }
 
 /// Troubles of a run, one at a time.
@@ -42,6 +46,8 @@ impl Chaos {
             (Trouble::Unplug, 80),
             (Trouble::Reboot, 70),
             (Trouble::Carry, 60),
+            (Trouble::Pause, 60),
+            (Trouble::Freeze, 40),
         ];
         let mut kinds: Vec<_> =
             all.into_iter().filter(|(_, odds)| rng.u8(..) < *odds).map(|(kind, _)| kind).collect();
@@ -67,24 +73,36 @@ impl Chaos {
             self.next = pair.now + ms(60_000);
             return;
         };
-        let pause = ms(self.rng.u64(10..600));
+        let pause = match kind {
+            Trouble::Pause | Trouble::Freeze => {
+                let most = if self.rng.bool() { 600 } else { 5000 };
+                ms(self.rng.u64(100..most))
+            }
+            _ => ms(self.rng.u64(10..600)),
+        };
         match kind {
-            Trouble::StallUp => pair.up.stall(pair.now + pause),
+            Trouble::StallUp => {
+                pair.rules.disturbed(pair.now + pause);
+                pair.up.stall(pair.now + pause);
+            }
             Trouble::StallDown => pair.down.stall(pair.now + pause),
             Trouble::Cut => pair.cut(),
-            Trouble::CutUp => pair.up.cut(),
+            Trouble::CutUp => pair.cut_up(),
             Trouble::Unplug => pair.disconnect(),
             Trouble::Reboot => pair.reboot(),
             Trouble::Block => pair.block(self.blocked.mul_f64(self.rng.f64())),
             Trouble::Carry => pair.robot.place(anywhere(&mut self.rng)),
+            Trouble::Pause => pair.pause(pause),
+            Trouble::Freeze => pair.stall(pause),
         }
         pair.say("chaos", || format!("{kind:?} {pause:?}"));
         if matches!(kind, Trouble::Cut | Trouble::CutUp | Trouble::Unplug) {
             self.broken = Some(kind);
             self.next = pair.now + pause;
         } else {
-            // Not two full ports in one beat.
-            self.next = pair.now + ms(40 + self.rng.u64(0..2 * self.pause));
+            // Not two full ports in one beat, and nothing else to a host that does not run.
+            let pause = if kind == Trouble::Pause { pause } else { Duration::ZERO };
+            self.next = pair.now + pause + ms(40 + self.rng.u64(0..2 * self.pause));
         }
     }
 }

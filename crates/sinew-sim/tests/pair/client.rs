@@ -23,6 +23,8 @@ enum Mood {
     Erratic,
     /// Anything, in any order.
     Wild,
+    /// Commands without motion, faster than the line carries them.
+    Flood,
 }
 
 #[derive(Debug)]
@@ -73,11 +75,15 @@ impl Client {
                 let command = self.anything();
                 pair.execute(command).is_err()
             }
+            Mood::Flood => {
+                let command = self.output();
+                pair.execute(command).is_err()
+            }
         };
         let ready = pair.host.state().link == Link::Ready;
         if refused && ready && self.reasonable && self.rng.u8(..) < 40 {
             // Forward motion ends at walls; who is reasonable backs off.
-            pair.execute(Command::DriveEnable { mode: 2 }).unwrap();
+            let _ = pair.execute(Command::DriveEnable { mode: 2 });
             self.mood = Mood::Velocity { linear: -0.1, angular: 0.4 };
         }
         self.next = pair.now + self.period.mul_f64(0.5 + self.rng.f64());
@@ -87,7 +93,8 @@ impl Client {
         self.until = pair.now + ms(self.rng.u64(50..2500));
         self.period = match self.rng.u8(0..10) {
             0 => ms(self.rng.u64(200..500)),
-            1 | 2 => ms(self.rng.u64(1..20)),
+            1 => Duration::from_micros(self.rng.u64(400..2000)),
+            2 => ms(self.rng.u64(1..20)),
             _ => ms(self.rng.u64(20..150)),
         };
         match self.rng.u8(0..20) {
@@ -97,7 +104,8 @@ impl Client {
             1 => {
                 let _ = pair.execute(Command::DriveDisable);
             }
-            2 => pair.release(),
+            2 if self.rng.bool() => pair.release(),
+            2 => pair.take(),
             3 | 4 => {
                 let command = self.output();
                 let _ = pair.execute(command);
@@ -128,6 +136,11 @@ impl Client {
                 Mood::Tank { left, right }
             }
             9 => Mood::Erratic,
+            10 if self.rng.u8(..) < 50 => {
+                self.period = Duration::from_micros(self.rng.u64(200..1000));
+                self.until = pair.now + ms(self.rng.u64(50..300));
+                Mood::Flood
+            }
             10 => Mood::Wild,
             _ => Mood::Velocity { linear: 0.3, angular: 0.0 },
         };

@@ -35,8 +35,20 @@ pub(crate) struct Setup {
     pub(crate) late: Duration,
     /// The port may be full for at most this long.
     pub(crate) blocked: Duration,
+    /// The line from host to robot is as slow as the host's settings say.
+    pub(crate) slow: bool,
+    /// A client's command is at most this old when the host is asked.
+    pub(crate) age: Duration,
     /// Print every frame and event.
     pub(crate) trace: bool,
+}
+
+/// What a client may do.
+#[derive(Debug, Clone)]
+enum Ask {
+    Execute(Command),
+    Release,
+    Take,
 }
 
 /// Host and robot.
@@ -59,6 +71,11 @@ pub(crate) struct Pair {
     call: Option<(Instant, Instant)>,
     /// The port takes nothing before.
     full_until: Option<Instant>,
+    age: Duration,
+    /// The host does not run before the second; it wanted to at the first.
+    pause: Option<(Instant, Instant)>,
+    /// What clients sent to a host that did not run.
+    unheard: Vec<Ask>,
     trace: bool,
     steps: u32,
 }
@@ -67,10 +84,12 @@ impl Pair {
     pub(crate) fn new(setup: Setup) -> Self {
         let now = Instant::now();
         let rules = Rules::new(&setup, now);
+        let up = Link::new(setup.up, setup.seed);
+        let up = if setup.slow { up.with_baud(setup.settings.baud) } else { up };
         Pair {
             host: Session::new(setup.settings, now),
             robot: Controller::new(setup.options, now),
-            up: Link::new(setup.up, setup.seed),
+            up,
             down: Link::new(setup.down, !setup.seed),
             now,
             start: now,
@@ -81,6 +100,9 @@ impl Pair {
             late: setup.late,
             call: None,
             full_until: None,
+            age: setup.age,
+            pause: None,
+            unheard: Vec::new(),
             trace: setup.trace,
             steps: 0,
         }
@@ -115,14 +137,21 @@ impl Pair {
 
     /// Unplugs the cable, which the host is not told.
     pub(crate) fn cut(&mut self) {
-        self.say("link", || "cut".into());
-        self.up.cut();
+        self.cut_up();
         self.down.cut();
+    }
+
+    /// Cuts the wire to the robot only.
+    pub(crate) fn cut_up(&mut self) {
+        self.say("link", || "cut".into());
+        self.rules.plugged(false);
+        self.up.cut();
     }
 
     /// Plugs it in again.
     pub(crate) fn restore(&mut self) {
         self.say("link", || "restored".into());
+        self.rules.plugged(true);
         self.up.restore();
         self.down.restore();
     }
@@ -136,24 +165,81 @@ impl Pair {
     /// Cuts the controller's power for a moment.
     pub(crate) fn reboot(&mut self) {
         self.say("robot", || "reboots".into());
+        self.rules.disturbed(self.now + ms(1000));
         self.robot.reboot(self.now);
     }
 
-    /// A client asks.
+    /// Lets nothing out of the link for a while, in either direction.
+    pub(crate) fn stall(&mut self, time: Duration) {
+        self.say("link", || format!("stalled for {time:?}"));
+        self.rules.disturbed(self.now + time);
+        self.up.stall(self.now + time);
+        self.down.stall(self.now + time);
+    }
+
+    /// A client asks; one that a paused host does not hear yet gets no refusal.
     pub(crate) fn execute(&mut self, command: Command) -> Result<(), Refusal> {
-        let done = self.host.execute(self.now, command.clone(), "client");
-        self.say("client", || format!("{command:?} -> {done:?}"));
-        self.rules.executed(self.now, &command, done.is_ok());
+        if self.pause.is_some() {
+            self.unheard.push(Ask::Execute(command));
+            return Ok(());
+        }
+        let age = self.age.mul_f64(self.rng.f64());
+        let received = self.now.checked_sub(age).unwrap();
+        let done = self.host.execute_received(self.now, received, command.clone(), "client");
+        self.say("client", || format!("{command:?}, {age:?} old -> {done:?}"));
+        self.rules.executed(self.now, received, &command, done.is_ok());
         self.fetch();
         done
     }
 
     /// The client goes away.
     pub(crate) fn release(&mut self) {
+        if self.pause.is_some() {
+            return self.unheard.push(Ask::Release);
+        }
         self.say("client", || "released".into());
         self.host.release(self.now, "client");
-        self.rules.released();
+        self.rules.released(self.now);
         self.fetch();
+    }
+
+    /// Another client takes the controls.
+    pub(crate) fn take(&mut self) {
+        if self.pause.is_some() {
+            return self.unheard.push(Ask::Take);
+        }
+        self.say("client", || "taken".into());
+        self.host.taken(self.now, "another client");
+        self.rules.released(self.now);
+        self.fetch();
+    }
+
+    /// The host does not run for a while.
+    pub(crate) fn pause(&mut self, time: Duration) {
+        self.say("host", || format!("pauses for {time:?}"));
+        let due = self.host.poll_timeout().unwrap_or(self.now + time).max(self.now);
+        self.pause = Some((due, self.now + time));
+        self.rules.pausing(self.now);
+    }
+
+    /// The host runs again, and finds everything at once.
+    fn resume(&mut self, due: Instant) {
+        self.pause = None;
+        let late = self.now.saturating_duration_since(due);
+        self.say("host", || format!("runs again, {late:?} late"));
+        self.rules.resumed(self.now, late);
+        if late > self.host.settings().deadman {
+            self.host.paused(self.now, late);
+            self.fetch();
+        }
+        self.call_host();
+        for ask in std::mem::take(&mut self.unheard) {
+            match ask {
+                Ask::Execute(command) => drop(self.execute(command)),
+                Ask::Release => self.release(),
+                Ask::Take => self.take(),
+            }
+        }
     }
 
     pub(crate) fn run_for(&mut self, time: Duration) {
@@ -192,23 +278,29 @@ impl Pair {
         let timeouts = [
             self.up.poll_timeout(),
             Some(self.robot.poll_timeout()),
-            self.call_at(),
+            self.pause.map_or_else(|| self.call_at(), |(_, until)| Some(until)),
             self.full_until,
         ];
         self.now = timeouts.into_iter().flatten().fold(limit, Instant::min).max(before);
         self.steps = if self.now == before { self.steps + 1 } else { 0 };
         assert!(self.steps < MOST_STEPS, "somebody asks to be called without end");
         self.robot_step();
-        if self.call.is_some_and(|(_, at)| at <= self.now) {
-            self.call = None;
-            let bytes = self.down.receive(self.now);
-            if !bytes.is_empty() {
-                self.host.handle_input(self.now, &bytes);
-            }
-            self.host.handle_timeout(self.now);
+        match self.pause {
+            Some((due, until)) if until <= self.now => self.resume(due),
+            None if self.call.is_some_and(|(_, at)| at <= self.now) => self.call_host(),
+            _ => {}
         }
         self.fetch();
         self.rules.check(self.now, &self.robot, self.full_until.is_some());
+    }
+
+    fn call_host(&mut self) {
+        self.call = None;
+        let bytes = self.down.receive(self.now);
+        if !bytes.is_empty() {
+            self.host.handle_input(self.now, &bytes);
+        }
+        self.host.handle_timeout(self.now);
     }
 
     fn robot_step(&mut self) {
@@ -247,10 +339,12 @@ impl Pair {
 
     /// Takes what the host gives, unless the port is full.
     fn fetch(&mut self) {
-        if self.full_until.is_some_and(|until| self.now < until) {
+        if self.pause.is_some() || self.full_until.is_some_and(|until| self.now < until) {
             return;
         }
-        self.full_until = None;
+        if self.full_until.take().is_some() {
+            self.host.handle_timeout(self.now);
+        }
         let mut outputs = Vec::new();
         while let Some(output) = self.host.poll_output() {
             match &output {

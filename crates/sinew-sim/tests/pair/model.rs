@@ -32,6 +32,8 @@ pub(crate) struct Model {
     pub(crate) hazard: bool,
     /// A raw frame was sent: its sender looks after waits himself.
     pub(crate) raw_at: Option<Instant>,
+    /// Raw frames that were accepted and not yet sent.
+    raws: Vec<Wire>,
 }
 
 impl Model {
@@ -45,6 +47,7 @@ impl Model {
             docking: None,
             hazard: false,
             raw_at: None,
+            raws: Vec::new(),
         }
     }
 
@@ -64,7 +67,13 @@ impl Model {
     }
 
     /// A command was carried out or refused.
-    pub(crate) fn executed(&mut self, now: Instant, command: &Command, accepted: bool) {
+    pub(crate) fn executed(
+        &mut self,
+        now: Instant,
+        received: Instant,
+        command: &Command,
+        accepted: bool,
+    ) {
         match command {
             Command::DriveReset => {
                 self.stopped();
@@ -90,20 +99,31 @@ impl Model {
             | Command::LidarOn { .. }
             | Command::LidarOff => self.off = false,
             Command::Raw { command: code, payload } => {
-                (self.off, self.raw_at) = (false, Some(now));
+                self.off = false;
                 let frame = Wire::new(*code, payload);
+                self.raws.push(frame.clone());
                 if frame.is_velocity() && frame.is_zero() {
                     self.wanted = None;
                 } else if frame.is_velocity() {
                     self.must_be_enabled(command);
-                    self.wanted = Some(Wanted { frame, given: now });
+                    self.wanted = Some(Wanted { frame, given: received });
                 }
             }
             _ => {}
         }
         if let Some(frame) = Some(command).filter(|_| accepted).and_then(|c| self.velocity(c)) {
             self.must_be_enabled(command);
-            self.wanted = Some(Wanted { frame, given: now });
+            // Standing still does not expire.
+            let given = if frame.is_zero() { now } else { received };
+            self.wanted = Some(Wanted { frame, given });
+        }
+    }
+
+    /// The host gave a frame to the port.
+    pub(crate) fn sent(&mut self, now: Instant, frame: &Wire) {
+        if let Some(raw) = self.raws.iter().position(|raw| raw == frame) {
+            self.raws.remove(raw);
+            self.raw_at = Some(now);
         }
     }
 
@@ -111,6 +131,7 @@ impl Model {
         match event {
             Event::Link { link, .. } if *link != Link::Ready => {
                 self.stopped();
+                self.raws.clear();
                 self.off = true;
                 self.hazard = false;
             }

@@ -20,6 +20,13 @@ const LOSSES: Duration = ms(1000);
 const SILENCE: Duration = ms(200);
 const HANDSHAKE: Duration = ms(2000);
 const HANDSHAKE_GAP: Duration = ms(100);
+/// What may be on its way on a line that carries it in this time.
+const LINE_BUDGET: Duration = ms(6);
+/// Bytes of the longest frame that clients send here, and how long one may take.
+const LONGEST_FRAME: u32 = 26;
+const LONGEST_TIME: Duration = ms(25);
+/// Bytes of a stop's zero velocities.
+const ZEROS: u32 = 24;
 /// For sums of decimal fractions.
 const TINY: f64 = 1e-9;
 
@@ -37,6 +44,7 @@ pub(crate) struct Tally {
     pub(crate) reflexes: u32,
     pub(crate) docks: u32,
     pub(crate) hazards: u32,
+    pub(crate) pauses: u32,
 }
 
 /// What was seen so far, and what may come next.
@@ -45,6 +53,20 @@ pub(crate) struct Rules {
     settings: Settings,
     /// How late the caller may be, with a full port.
     slack: Duration,
+    /// How long a beat may wait for the line.
+    line: Duration,
+    /// How long after a stop its zero velocity is at the line's end; none where bytes get lost.
+    stop_time: Option<Duration>,
+    /// When a zero velocity must be at the line's end.
+    zero_due: Option<Instant>,
+    /// The cable is cut.
+    is_cut: bool,
+    /// Until when the link keeps bytes back, or the robot hears nothing.
+    disturbed_until: Option<Instant>,
+    /// The host's link is ready.
+    is_ready: bool,
+    /// The host does not run.
+    is_paused: bool,
     /// Whether a mode switch on the wire can be compared with what follows it.
     prompt: bool,
     /// How long after the host's last velocity the robot may still have it for a target.
@@ -53,9 +75,13 @@ pub(crate) struct Rules {
     /// The last 0x66 or 0x67 handed to the port since it was opened.
     velocity: Option<Wire>,
     moving_sent: Option<Instant>,
+    /// When it was, if it was zero.
+    still_at: Option<Instant>,
     mode_sent: Option<Instant>,
     /// First and latest 0x6B of a handshake without a gap.
     pulses: Option<(Instant, Instant)>,
+    /// They took as long as they must.
+    shaken: bool,
     stop_first: bool,
     /// When the host last took a status packet.
     seen: Option<Instant>,
@@ -69,18 +95,33 @@ impl Rules {
     pub(crate) fn new(setup: &Setup, now: Instant) -> Self {
         let up = &setup.up;
         let lossy = up.drop > 0.0 || up.corrupt > 0.0 || up.duplicate > 0.0;
-        let reach = up.delay + up.jitter + WATCHDOG + ms(1);
+        let way = up.delay + up.jitter;
+        let bytes = |count: u32| Duration::from_secs(10) * count / setup.settings.baud;
+        let ahead = LINE_BUDGET.max(bytes(LONGEST_FRAME).min(LONGEST_TIME));
+        let line = ahead + bytes(ZEROS);
+        let reach = way + WATCHDOG + ms(1) + if setup.slow { line } else { Duration::ZERO };
+        let prompt = !lossy && setup.blocked.is_zero();
+        let stop_time = BEAT + setup.late + line + way;
         Rules {
             model: Model::new(setup.settings.profile),
             settings: setup.settings.clone(),
             slack: setup.late + setup.blocked,
+            line,
+            stop_time: prompt.then_some(stop_time),
+            zero_due: None,
+            is_cut: false,
+            disturbed_until: None,
+            is_ready: false,
+            is_paused: false,
             prompt: setup.blocked.is_zero(),
             reach: if lossy { reach + LOSSES } else { reach },
             last_beat: now,
             velocity: None,
             moving_sent: None,
+            still_at: None,
             mode_sent: None,
             pulses: None,
+            shaken: false,
             stop_first: false,
             seen: None,
             robot_fed: None,
@@ -98,29 +139,74 @@ impl Rules {
     pub(crate) fn disconnected(&mut self) {
         self.model.disconnected();
         (self.velocity, self.mode_sent, self.pulses) = (None, None, None);
-        (self.stop_first, self.seen) = (false, None);
+        (self.still_at, self.shaken) = (None, false);
+        (self.stop_first, self.seen, self.zero_due) = (false, None, None);
     }
 
-    pub(crate) fn executed(&mut self, now: Instant, command: &Command, accepted: bool) {
-        self.model.executed(now, command, accepted);
-        if matches!(command, Command::DriveReset | Command::DriveDisable) {
+    pub(crate) fn executed(
+        &mut self,
+        now: Instant,
+        received: Instant,
+        command: &Command,
+        accepted: bool,
+    ) {
+        self.model.executed(now, received, command, accepted);
+        if command.is_stop() {
             assert!(accepted, "a stop was refused");
-            self.stopped();
+            self.stopped(now);
         }
         if command.is_motion() {
+            let old = now - received >= self.settings.deadman;
+            assert!(!(old && accepted && moves(command)), "{command:?}, though it had expired");
             let count = if accepted { &mut self.tally.accepted } else { &mut self.tally.refused };
             *count += 1;
         }
     }
 
-    pub(crate) fn released(&mut self) {
+    pub(crate) fn released(&mut self, now: Instant) {
         self.model.stopped();
-        self.stopped();
+        self.stopped(now);
     }
 
-    fn stopped(&mut self) {
-        self.stop_first = self.model.connected;
+    fn stopped(&mut self, now: Instant) {
+        // Stops close together need not fill the line with zeros.
+        let told = self.still_at.is_some_and(|at| now - at < BEAT);
+        self.stop_first = self.model.connected && !told;
         self.tally.stops += 1;
+        let disturbed = self.is_cut || self.disturbed_until.is_some_and(|until| now <= until);
+        let heard = self.is_ready && !disturbed;
+        let due = self.stop_time.filter(|_| heard).map(|time| now + time);
+        self.zero_due = self.zero_due.or(due);
+    }
+
+    /// The link keeps bytes back until then, or the robot hears nothing.
+    pub(crate) fn disturbed(&mut self, until: Instant) {
+        self.zero_due = None;
+        self.disturbed_until = self.disturbed_until.max(Some(until));
+    }
+
+    /// The cable was mended or cut.
+    pub(crate) fn plugged(&mut self, plugged: bool) {
+        self.zero_due = None;
+        self.is_cut = !plugged;
+    }
+
+    /// The host does not run from now on.
+    pub(crate) fn pausing(&mut self, now: Instant) {
+        self.is_paused = true;
+        self.disturbed(now);
+    }
+
+    /// It runs again, later than it wanted to.
+    pub(crate) fn resumed(&mut self, now: Instant, late: Duration) {
+        self.is_paused = false;
+        self.last_beat = now;
+        // What the robot said meanwhile is read first, and told after the frames.
+        self.seen = self.seen.map(|_| now);
+        self.tally.pauses += 1;
+        if late > self.settings.deadman {
+            self.released(now);
+        }
     }
 
     /// The host gave all it had.
@@ -164,7 +250,8 @@ impl Rules {
         }
         if frame.is_beat() {
             let gap = now - self.last_beat;
-            assert!(gap <= BEAT + self.slack, "{gap:?} between two beats");
+            let most = BEAT + self.slack + self.line;
+            assert!(gap <= most, "{gap:?} between two beats");
             self.last_beat = now;
         }
         if frame.is_velocity() {
@@ -173,6 +260,7 @@ impl Rules {
         if self.model.off {
             assert!(!frame.switches_on(), "{frame:?} after everything was switched off");
         }
+        self.model.sent(now, frame);
         let settling = self.mode_sent.is_some_and(|at| now < at + MODE_SWITCH);
         let raw = self.model.raw_at.is_some_and(|at| now < at + MODE_SWITCH + ms(1));
         if settling && self.prompt && !raw {
@@ -182,7 +270,9 @@ impl Rules {
             (0x65, _) => self.mode_sent = Some(now),
             (0x6B, [0x64]) => {
                 let first = self.pulses.filter(|(_, last)| now - *last <= HANDSHAKE_GAP);
-                self.pulses = Some((first.map_or(now, |(first, _)| first), now));
+                let first = first.map_or(now, |(first, _)| first);
+                self.pulses = Some((first, now));
+                self.shaken |= now - first >= HANDSHAKE;
             }
             _ => {}
         }
@@ -195,14 +285,14 @@ impl Rules {
             assert!(wheel.abs() <= 0.3 + TINY, "too fast: {frame:?}");
         }
         self.velocity = Some(frame.clone());
+        self.still_at = frame.is_zero().then_some(now);
         if frame.is_zero() {
             return;
         }
         self.tally.moving_frames += 1;
         self.moving_sent = Some(now);
         assert!(self.model.enabled, "{frame:?} while the wheels are stopped");
-        let shaken = self.pulses.is_some_and(|(first, last)| last - first >= HANDSHAKE);
-        assert!(shaken, "{frame:?} before the handshake was over: {:?}", self.pulses);
+        assert!(self.shaken, "{frame:?} before the handshake was over: {:?}", self.pulses);
         let blind = self.seen.map(|seen| now - seen);
         let most = SILENCE + self.slack;
         let sees = blind.is_some_and(|blind| blind <= most);
@@ -212,7 +302,7 @@ impl Rules {
                 let asked = same(&wanted.frame, frame, self.scale());
                 assert!(asked, "{frame:?} was not asked for, {:?} was", wanted.frame);
                 let age = now - wanted.given;
-                let most = self.settings.deadman + self.slack;
+                let most = self.settings.deadman + self.slack + self.line;
                 assert!(age <= most, "{frame:?}, {age:?} after it was asked for");
             }
             (None, Some(_)) => {}
@@ -226,11 +316,14 @@ impl Rules {
 
     fn event(&mut self, now: Instant, event: &Event) {
         self.model.event(event);
+        if let Event::Link { link, .. } = event {
+            self.is_ready = *link == Link::Ready;
+        }
         let tally = &mut self.tally;
         match event {
             Event::Link { link: Link::Lost, .. } => tally.lost += 1,
             Event::Link { link: Link::Booting { .. }, .. } => {
-                self.pulses = None;
+                (self.pulses, self.shaken) = (None, false);
             }
             Event::BootDone => tally.boots += 1,
             Event::DeadmanExpired => tally.expired += 1,
@@ -252,6 +345,9 @@ impl Rules {
             if frame.is_beat() {
                 self.robot_fed = Some(received.at);
             }
+            if frame.is_velocity() && frame.is_zero() {
+                self.zero_due = None;
+            }
             driven |= frame.moves();
             if frame.command == 0x65 && driven {
                 self.deaf_until = Some(received.at + MODE_SWITCH);
@@ -261,12 +357,15 @@ impl Rules {
 
     /// What must hold at any time.
     pub(crate) fn check(&mut self, now: Instant, robot: &Controller, full: bool) {
-        if self.model.connected {
+        if let Some(due) = self.zero_due {
+            assert!(now <= due, "no zero at the line's end {:?} after it was due", now - due);
+        }
+        if self.model.connected && !self.is_paused {
             let gap = now - self.last_beat;
-            assert!(gap <= BEAT + self.slack, "no beat for {gap:?}");
+            assert!(gap <= BEAT + self.slack + self.line, "no beat for {gap:?}");
         }
         self.check_velocity(now, full);
-        if let Some(since) = self.model.docking {
+        if let Some(since) = self.model.docking.filter(|_| !self.is_paused) {
             let time = now - since;
             let most = self.settings.dock_timeout + self.slack;
             assert!(time <= most, "on the way to the dock for {time:?}");
@@ -288,7 +387,7 @@ impl Rules {
     /// The last velocity on the wire is zero unless somebody wants another, and wanted it of late.
     fn check_velocity(&self, now: Instant, full: bool) {
         let moving = self.velocity.as_ref().is_some_and(Wire::moves);
-        if !moving || self.model.docking.is_some() {
+        if !moving || self.model.docking.is_some() || self.is_paused {
             return;
         }
         match &self.model.wanted {
@@ -299,6 +398,15 @@ impl Rules {
             }
             None => assert!(full, "{:?} was left on the wire by a stop", self.velocity),
         }
+    }
+}
+
+/// Whether a command asks the wheels to turn.
+fn moves(command: &Command) -> bool {
+    match *command {
+        Command::Velocity { linear, angular } => (linear, angular) != (0.0, 0.0),
+        Command::Tank { left, right } => (left, right) != (0.0, 0.0),
+        _ => true,
     }
 }
 

@@ -48,6 +48,30 @@ fn delay_holds_bytes_back() {
 }
 
 #[test]
+fn a_line_passes_bytes_on_at_its_rate_and_nothing_overtakes() {
+    let now = Instant::now();
+    let mut link = link("").with_baud(9600);
+    link.send(now, &[1; 48]);
+    link.send(now, &[2; 48]);
+    link.send(now + ms(200), &[3; 96]);
+    let runs = drain(&mut link, now);
+    let at = |at: &Instant| *at - now;
+    let out: Vec<_> = runs.iter().map(|(time, bytes)| (at(time), bytes[0], bytes.len())).collect();
+    assert_eq!(out, [(ms(50), 1, 48), (ms(100), 2, 48), (ms(300), 3, 96)]);
+}
+
+#[test]
+fn a_line_that_was_cut_begins_with_an_empty_queue() {
+    let now = Instant::now();
+    let mut link = link("").with_baud(9600);
+    link.send(now, &[1; 960]);
+    link.cut();
+    link.restore();
+    link.send(now, &[2; 48]);
+    assert_eq!(drain(&mut link, now), [(now + ms(50), vec![2; 48])]);
+}
+
+#[test]
 fn jitter_spreads_bytes_and_keeps_their_order() {
     let now = Instant::now();
     let mut link = link("delay=5ms,jitter=2ms");
