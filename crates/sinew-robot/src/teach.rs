@@ -15,6 +15,7 @@ mod cycle;
 mod ending;
 mod event;
 mod exchange;
+mod name;
 mod performing;
 mod receive;
 mod requests;
@@ -28,6 +29,7 @@ mod verb;
 
 pub use answer::{Action, Answer, Kind, Performed};
 pub use event::{Event, Output};
+pub use name::new_name;
 pub use session::{RequestId, Session};
 pub use settings::Settings;
 pub use state::{Counters, Link, MODE_IDLE, MODE_PLAYING, MODE_RECORDING, MODE_TEACHING};

@@ -1,11 +1,12 @@
 use std::time::{Duration, Instant};
 
-use sinew_wire::teach::{Command, Keyframes, Message, Name, Play, Sequence};
+use sinew_wire::teach::{Command, Keyframes, Message, Play, Sequence};
 
 use super::{
     Action, Answer, Event, Link, Playing, RequestId, Session, Target, Verb,
     ending::refused,
     exchange::{Exchange, Waited},
+    name::new_name,
     performing::Rehearsed,
     receive::MAX_ACTIONS,
     session::later,
@@ -90,7 +91,7 @@ impl Session {
                 ),
             )),
             Verb::RecordStart { name: Some(name) } | Verb::Save { name: Some(name), .. } => {
-                checked_name(name).map(drop)
+                new_name(name).map(drop)
             }
             Verb::Play { looped: true, .. } => Err(Refusal::new(
                 Code::Unsupported,
@@ -473,10 +474,6 @@ impl Session {
     fn trial_name(&self) -> Option<String> {
         self.trial.as_ref().and_then(|trial| trial.name.clone())
     }
-}
-
-pub(super) fn checked_name(name: &str) -> Result<Name, Refusal> {
-    Name::new(name).map_err(|error| invalid(error.to_string()))
 }
 
 fn slots(keyframes: &[sinew_wire::teach::Keyframe]) -> Result<Keyframes, Refusal> {
