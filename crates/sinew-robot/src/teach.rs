@@ -12,6 +12,7 @@
 
 mod answer;
 mod cycle;
+mod dropping;
 mod ending;
 mod event;
 mod exchange;
@@ -25,6 +26,7 @@ mod settings;
 mod state;
 mod status;
 mod take;
+mod taking;
 mod verb;
 
 pub use answer::{Action, Answer, Kind, Performed};

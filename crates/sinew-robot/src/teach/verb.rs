@@ -275,6 +275,11 @@ impl Verb {
         matches!(self, Verb::List | Verb::Library | Verb::Show { .. })
     }
 
+    /// Whether the arms may move when it is carried out. Soft ones do, by their own weight.
+    pub const fn moves(&self) -> bool {
+        matches!(self, Verb::Enter | Verb::Play { .. } | Verb::Perform { .. })
+    }
+
     /// Whether it is about the library and nothing else.
     pub const fn is_of_library(&self) -> bool {
         match self {
