@@ -67,18 +67,26 @@ struct Stops {
     by: String,
     /// How many of them the session knows.
     done: u64,
-    /// How often somebody has gone that held the controls.
+    /// How often a client has gone that held the controls.
     gone: u64,
-    /// Who that is, until the session knows.
+    /// Which that is, until the session knows.
     who: Option<String>,
+    /// How often the controls were taken from a client.
+    takeovers: u64,
+    /// Which client took them last.
+    taker: String,
+    /// How many takeovers the session knows.
+    takeovers_done: u64,
 }
 
 /// A moment between two stops. What was asked for before a stop is not done after it, however many
-/// steps it takes; neither is what repeats, when whoever held the controls has gone.
+/// steps it takes; neither is what moves the arms, when another client has taken the controls, nor
+/// what repeats, when the client that held them has gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticket {
     stops: u64,
     gone: u64,
+    takeovers: u64,
 }
 
 /// A recording that was reduced on a thread of its own.
@@ -154,7 +162,7 @@ impl G1 {
     /// Now, for [`teach_since`](Self::teach_since).
     pub fn ticket(&self) -> Ticket {
         let stops = lock(&self.shared.stops);
-        Ticket { stops: stops.count, gone: stops.gone }
+        Ticket { stops: stops.count, gone: stops.gone, takeovers: stops.takeovers }
     }
 
     /// Stops playback and teaching, before anything that is waiting.
@@ -171,6 +179,16 @@ impl G1 {
         let mut stops = lock(&self.shared.stops);
         stops.gone += 1;
         stops.who = Some(by.into());
+        drop(stops);
+        self.shared.waker.wake();
+    }
+
+    /// This client has taken the controls from another: what plays ends, before anything that is
+    /// waiting; teaching goes on.
+    pub fn taken(&self, by: &str) {
+        let mut stops = lock(&self.shared.stops);
+        stops.takeovers += 1;
+        stops.taker = by.into();
         drop(stops);
         self.shared.waker.wake();
     }
@@ -248,6 +266,7 @@ impl Pump {
             // What comes after a stop is taken after it, and what came before it not at all.
             let request = self.inbox.try_recv();
             self.stop(now);
+            self.take(now);
             let Ok(Request { verb, by, ticket, answer }) = request else { break };
             if let Some(refusal) = self.is_too_late(&verb, ticket) {
                 let _ = answer.send(Err(refusal));
@@ -280,6 +299,18 @@ impl Pump {
         }
     }
 
+    /// Ends what plays if another client has the controls now.
+    fn take(&mut self, now: Instant) {
+        let mut stops = lock(&self.shared.stops);
+        if stops.takeovers_done < stops.takeovers {
+            stops.takeovers_done = stops.takeovers;
+            let by = stops.taker.clone();
+            drop(stops);
+            self.session.taken(now, &by);
+            self.drain();
+        }
+    }
+
     /// Why a request that was on its way is not carried out any more.
     fn is_too_late(&self, verb: &Verb, ticket: Ticket) -> Option<Refusal> {
         let stops = lock(&self.shared.stops);
@@ -287,8 +318,10 @@ impl Pump {
         let repeats = matches!(verb, Verb::Perform { looped: true, .. });
         let message = if stopped {
             format!("{} stopped the robot before it was sent", stops.by)
+        } else if verb.moves() && ticket.takeovers < stops.takeovers {
+            format!("{} took the controls before it was sent", stops.taker)
         } else if repeats && ticket.gone < stops.gone {
-            "whoever asked for it has gone, and the motion repeats".into()
+            "the client that asked for it has gone, and the motion repeats".into()
         } else {
             return None;
         };

@@ -12,9 +12,11 @@
 
 mod answer;
 mod cycle;
+mod dropping;
 mod ending;
 mod event;
 mod exchange;
+mod name;
 mod performing;
 mod receive;
 mod requests;
@@ -24,10 +26,12 @@ mod settings;
 mod state;
 mod status;
 mod take;
+mod taking;
 mod verb;
 
 pub use answer::{Action, Answer, Kind, Performed};
 pub use event::{Event, Output};
+pub use name::new_name;
 pub use session::{RequestId, Session};
 pub use settings::Settings;
 pub use state::{Counters, Link, MODE_IDLE, MODE_PLAYING, MODE_RECORDING, MODE_TEACHING};

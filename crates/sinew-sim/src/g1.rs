@@ -30,6 +30,7 @@ mod joints;
 mod operator;
 mod player;
 mod robot;
+mod storing;
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -117,7 +118,7 @@ pub mod status_flag {
 }
 
 /// What a robot wants of its caller.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Output {
     /// Send a datagram.
@@ -127,9 +128,15 @@ pub enum Output {
         /// The whole datagram.
         bytes: Vec<u8>,
     },
-    /// [`Robot::actions`] changed: store them. It comes before the answer that acknowledges it, so
-    /// that a caller who obeys in order never acknowledges what is not on disk.
-    StoreChanged,
+    /// Store these actions instead of what is stored, and tell [`Robot::stored`] how that went: the
+    /// save that asks for it is answered then, and not before. There is one at a time; meanwhile
+    /// time goes on.
+    Store {
+        /// Names it.
+        id: u64,
+        /// All that is to be stored, the new one last.
+        actions: Vec<StoredAction>,
+    },
 }
 
 /// What came in, and what became of it.
@@ -149,7 +156,7 @@ pub struct Counters {
     pub duplicates: u64,
     /// Those whose number was before the latest of their client.
     pub old: u64,
-    /// Those that were answered.
+    /// Those that were answered, or will be.
     pub answered: u64,
     /// Answers that were no success.
     pub refused: u64,

@@ -7,6 +7,7 @@
 //! | [`dtls`] | the record header that those datagrams are easily mistaken for |
 //! | [`slam`] | the G1's SLAM point clouds |
 //! | [`voxel`] | the GO2's compressed voxel map, which shares the G1's envelope |
+//! | [`text`] | which characters of a sender's text may be shown |
 //! | [`explain`] | says what a run of bytes is, field by field |
 //!
 //! # Contract
@@ -37,6 +38,7 @@ pub mod explain;
 pub mod gd32;
 pub mod slam;
 pub mod teach;
+pub mod text;
 #[cfg(feature = "alloc")]
 pub mod voxel;
 

@@ -6,7 +6,7 @@ use sinew_robot::{
     trajectory::{Document, MAX_KEYFRAMES},
 };
 
-use super::{Library, MOTION, create, failed, invalid, listing::Files};
+use super::{Library, MOTION, create, failed, invalid, listing::Files, text_of};
 use crate::file;
 
 /// Most imports that may be unfinished at once.
@@ -30,7 +30,7 @@ impl Library {
     /// there, all at once, when a part comes after which there is no `more`. Imports that do not go
     /// on for an hour are forgotten, and so is the oldest when there are too many.
     pub fn import(&self, part: &Document, append: bool, more: bool) -> Result<Imported, Refusal> {
-        let path = self.path(&part.name, MOTION)?;
+        let path = self.new_path(&part.name, MOTION)?;
         let unfinished = self.path(&part.name, PART)?;
         let _writing = self.writing()?;
         self.check_free(&part.name, &path)?;
@@ -56,10 +56,12 @@ impl Library {
     }
 
     fn continued(&self, unfinished: &Path, part: &Document) -> Result<Document, Refusal> {
-        let mut motion = self.read(unfinished)?.ok_or_else(|| {
+        let text = text_of(unfinished)?.ok_or_else(|| {
             let message = format!("no import of {:?} has begun in the last hour", part.name);
             Refusal::new(Code::NotFound, message)
         })?;
+        let read = Document::from_json(&text, &self.joints);
+        let (mut motion, _dropped) = read.map_err(|error| failed(unfinished, error))?;
         motion.name.clone_from(&part.name);
         for frame in part.recording.frames() {
             let pushed = motion.recording.push(frame.time_ms, frame.positions);

@@ -8,6 +8,7 @@ use std::{
 };
 
 use serde::Serialize;
+use sinew_robot::trajectory::JointMap;
 
 use super::{MAX_FILE, MAX_MOTIONS, MOTION, name::name_of, summary::Summary};
 use crate::file::{self, MAX_ENTRIES};
@@ -67,12 +68,12 @@ struct Stamp {
 
 impl Cache {
     /// Lists a directory; only files that are new or have changed are read.
-    pub(super) fn list(&mut self, dir: &Path) -> io::Result<Listing> {
+    pub(super) fn list(&mut self, dir: &Path, joints: &JointMap) -> io::Result<Listing> {
         let mut known = mem::take(&mut self.known);
         let mut listing = Listing::default();
         let files = Files::with_extension(dir, MOTION)?;
         for file in files.names.iter().take(MAX_MOTIONS) {
-            match self.entry(dir, file, known.remove(file)) {
+            match self.entry(dir, file, known.remove(file), joints) {
                 Ok(entry) => listing.motions.extend(entry),
                 Err(message) => {
                     listing.problems.push(Problem { file: file.to_string_lossy().into(), message });
@@ -91,9 +92,10 @@ impl Cache {
         dir: &Path,
         file: &OsStr,
         known: Option<Known>,
+        joints: &JointMap,
     ) -> Result<Option<Entry>, String> {
         let name = name_of(file)?;
-        let now = match look(&dir.join(file), known) {
+        let now = match look(&dir.join(file), known, joints) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             now => now.map_err(|error| error.to_string())?,
         };
@@ -104,14 +106,14 @@ impl Cache {
     }
 }
 
-fn look(path: &Path, known: Option<Known>) -> io::Result<Known> {
+fn look(path: &Path, known: Option<Known>, joints: &JointMap) -> io::Result<Known> {
     let metadata = fs::metadata(path)?;
     let (length, inode) = (metadata.len(), metadata.ino());
     let stamp = Stamp { modified: metadata.modified()?, length, inode };
     if let Some(known) = known.filter(|known| known.stamp == stamp) {
         return Ok(known);
     }
-    let summary = Summary::read(&file::read(path, MAX_FILE)?);
+    let summary = Summary::read(&file::read(path, MAX_FILE)?, joints);
     Ok(Known { stamp, summary })
 }
 

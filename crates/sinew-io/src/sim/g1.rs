@@ -1,8 +1,10 @@
+mod store;
+
 use std::{
-    fs, io,
+    io,
     net::{SocketAddr, UdpSocket},
     os::fd::AsFd,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -14,9 +16,9 @@ use std::{
 
 use sinew_sim::g1::{Options, Output, Robot, StoredAction, discovery};
 
+use self::store::{Done, Store};
 use crate::{
     discovery::{ANSWER_PORT, QUERY_PORT, answer_socket, interfaces},
-    file,
     tap::{Socket, Tap, Way},
     wake::Waker,
 };
@@ -104,10 +106,13 @@ impl G1Simulator {
     ) -> io::Result<Self> {
         let address = socket.local_addr()?;
         let mut robot = options.robot;
-        if let Some(store) = &options.store {
-            robot.actions = load(store)?;
-        }
         let waker = Arc::new(Waker::new()?);
+        let mut store = None;
+        if let Some(dir) = options.store {
+            let (opened, actions) = Store::open(dir, Arc::clone(&waker))?;
+            robot.actions = actions;
+            store = Some(opened);
+        }
         let ending = Arc::new(AtomicBool::new(false));
         let now = Instant::now();
         let (moves, moved) = mpsc::channel();
@@ -118,7 +123,7 @@ impl G1Simulator {
             robot: Robot::new(robot, now),
             restart_every,
             restart_at: later(now, restart_every),
-            store: options.store,
+            store,
             waker: Arc::clone(&waker),
             ending: Arc::clone(&ending),
         };
@@ -160,7 +165,7 @@ struct Pump {
     robot: Robot,
     restart_every: Option<Duration>,
     restart_at: Option<Instant>,
-    store: Option<PathBuf>,
+    store: Option<Store>,
     waker: Arc<Waker>,
     ending: Arc<AtomicBool>,
 }
@@ -177,6 +182,9 @@ impl Pump {
                 self.robot.move_arm(slot, target);
             }
             self.read(now);
+            while let Some(Done { id, ok }) = self.store.as_mut().and_then(Store::poll) {
+                self.robot.stored(now, id, ok);
+            }
             if self.robot.poll_timeout() <= now {
                 self.robot.handle_timeout(now);
             }
@@ -204,18 +212,18 @@ impl Pump {
         while let Some(output) = self.robot.poll_output() {
             match output {
                 Output::Send { to, bytes } => self.socket.send(to, &bytes),
-                Output::StoreChanged => self.keep(),
+                Output::Store { id, actions } => self.keep(id, actions),
                 _ => {}
             }
         }
         self.socket.send_due();
     }
 
-    fn keep(&self) {
-        if let Some(store) = &self.store
-            && let Err(error) = save(store, self.robot.actions())
-        {
-            eprintln!("actions are not kept in {}: {error}", store.display());
+    fn keep(&mut self, id: u64, actions: Vec<StoredAction>) {
+        let kept_elsewhere = self.store.as_mut().map(|store| store.write(id, actions));
+        // Without a directory it is kept as soon as it is known; without a thread it never is.
+        if kept_elsewhere != Some(true) {
+            self.robot.stored(Instant::now(), id, kept_elsewhere.is_none());
         }
     }
 }
@@ -229,25 +237,6 @@ fn later(now: Instant, by: Option<Duration>) -> Option<Instant> {
 fn is_own(own: SocketAddr, from: SocketAddr) -> bool {
     let everywhere = || own.ip().is_unspecified() && UdpSocket::bind((from.ip(), 0)).is_ok();
     from.port() == own.port() && (from.ip() == own.ip() || everywhere())
-}
-
-const FILE: &str = "actions.json";
-
-fn load(store: &Path) -> io::Result<Vec<StoredAction>> {
-    fs::create_dir_all(store)?;
-    let path = store.join(FILE);
-    match fs::read(&path) {
-        Ok(text) => serde_json::from_slice(&text).map_err(|error| {
-            io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display()))
-        }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
-}
-
-fn save(store: &Path, actions: &[StoredAction]) -> io::Result<()> {
-    file::remove_leftovers(store);
-    file::replace(&store.join(FILE), &serde_json::to_vec_pretty(actions)?)
 }
 
 struct Responder {
@@ -282,7 +271,7 @@ impl Responder {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-    use std::net::Ipv4Addr;
+    use std::{fs, net::Ipv4Addr};
 
     use sinew_wire::teach::{Layout, Message, Sequence};
 

@@ -1,5 +1,7 @@
+mod disk;
 mod files;
 mod import;
+mod keep;
 mod names;
 mod races;
 

@@ -6,7 +6,7 @@ use std::{
 use sinew_wire::teach::{Command, Message, Sequence};
 
 use super::{
-    Answer, Event, Link, RequestId, Session,
+    Answer, Event, Link, RequestId, Session, Verb,
     exchange::{Exchange, Waited},
     take::Take,
 };
@@ -31,6 +31,8 @@ pub(super) struct Ending {
     requests: Vec<(RequestId, Wanted)>,
     by: String,
     was_teaching: bool,
+    /// Only what plays is to end; teaching goes on.
+    playback_alone: bool,
 }
 
 /// Which answer a request wants.
@@ -41,6 +43,11 @@ pub(super) enum Wanted {
 }
 
 impl Ending {
+    /// Why what plays ends.
+    pub(super) fn why(&self) -> &str {
+        if self.playback_alone { &self.by } else { "stopped" }
+    }
+
     pub(super) fn due(&self) -> Instant {
         self.exchange.due
     }
@@ -61,6 +68,18 @@ impl Session {
     /// Ends teaching for the session's own reasons.
     pub(super) fn begin_exit(&mut self, now: Instant, by: String) {
         self.end_with(now, None, by);
+    }
+
+    /// Ends what plays, and no more than has to end with it.
+    pub(super) fn end_playback(&mut self, now: Instant, by: String) {
+        if let Some(exit) = self.active.take_if(|active| active.verb == Verb::Exit) {
+            return self.end_with(now, Some((exit.id, Wanted::Exit)), exit.by);
+        }
+        let ends_more = self.ending.as_ref().is_some_and(|ending| !ending.playback_alone);
+        self.end_with(now, None, by);
+        if let Some(ending) = &mut self.ending {
+            ending.playback_alone = !ends_more;
+        }
     }
 
     /// Sends 0x0E for a request that cannot wait for the link.
@@ -90,10 +109,16 @@ impl Session {
         self.send_alone(EXIT);
         let exchange = self.sent(now, EXIT, STOP_TRIES, STOP_RETRY);
         let was_teaching = self.state.teaching;
+        let (requests, playback_alone) = (Vec::new(), false);
+        let new = Ending { exchange, requests, by, was_teaching, playback_alone };
         // One that is on its way already keeps its pace, so that it ends however often it is asked.
-        let requests = Vec::new();
-        let ending = Ending { exchange, requests, by, was_teaching };
-        self.ending.get_or_insert(ending).requests.extend(request);
+        let ending = match self.ending.take() {
+            Some(ending) if ending.playback_alone => Ending { exchange: ending.exchange, ..new },
+            Some(ending) => ending,
+            None => new,
+        };
+        self.ending.insert(ending).requests.extend(request);
+        self.resuming = None;
     }
 
     pub(super) fn advance_ending(&mut self, now: Instant) {
@@ -130,10 +155,15 @@ impl Session {
     pub(super) fn maintenance_answered(
         &mut self,
         now: Instant,
+        number: Sequence,
         command: Command,
         status: u32,
     ) -> bool {
         let maintained = command == Command::Enter && self.maintain_at.is_some();
+        let resumed = self.resuming.as_ref().is_some_and(|sent| self.is_to(sent, command, number));
+        if resumed {
+            self.resuming = None;
+        }
         if maintained && status != 0 && self.ending.is_none() {
             self.begin_exit(now, format!("the robot refused to go on with status {status}"));
         }
@@ -146,10 +176,15 @@ impl Session {
             // The robot goes on teaching, and must not be asked again without a pause.
             self.asked = now;
         } else {
-            self.teaching_ended(&ending.by);
+            let resumes = ending.playback_alone && self.state.teaching;
+            if resumes {
+                self.resume_teaching(now, &ending.by);
+            } else {
+                self.teaching_ended(&ending.by);
+            }
             let observed = self.state.playing.as_ref().is_some_and(|playing| playing.observed);
             if outcome.is_ok() {
-                self.play_ended("stopped");
+                self.play_ended(ending.why());
             } else if !observed {
                 self.play_ended("a stop was sent, and not answered");
             }
@@ -177,14 +212,20 @@ impl Session {
 
     /// The arms are stiff, or nobody will keep them otherwise. The robot's recording went with it.
     pub(super) fn teaching_ended(&mut self, by: &str) {
-        self.recording_ended(by);
+        self.recording_lost(by);
         self.maintain_at = None;
+        self.resuming = None;
+        if std::mem::take(&mut self.state.teaching) {
+            self.event(Event::Teaching { on: false, by: by.into() });
+        }
+    }
+
+    /// The robot has none any more, whether it ran or was finished.
+    pub(super) fn recording_lost(&mut self, by: &str) {
+        self.recording_ended(by);
         self.trial = None;
         if let Some(take) = &mut self.take {
             take.kept = false;
-        }
-        if std::mem::take(&mut self.state.teaching) {
-            self.event(Event::Teaching { on: false, by: by.into() });
         }
     }
 

@@ -86,7 +86,7 @@ impl Session {
         let asked = self.cycle_answered(now, command, status)
             || self.ending_answered(now, number, command, status)
             || self.request_answered(now, number, command, status)
-            || self.maintenance_answered(now, command, status);
+            || self.maintenance_answered(now, number, command, status);
         self.state.counters.unasked += u64::from(!asked);
     }
 }

@@ -1,11 +1,12 @@
 use std::time::{Duration, Instant};
 
-use sinew_wire::teach::{Command, Keyframes, Message, Name, Play, Sequence};
+use sinew_wire::teach::{Command, Keyframes, Message, Play, Sequence};
 
 use super::{
     Action, Answer, Event, Link, Playing, RequestId, Session, Target, Verb,
     ending::refused,
     exchange::{Exchange, Waited},
+    name::new_name,
     performing::Rehearsed,
     receive::MAX_ACTIONS,
     session::later,
@@ -25,8 +26,8 @@ const PLAY_NOTE: &str = "the action is stored in the robot: its easing, joint li
 /// A request whose turn has not come.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    id: RequestId,
-    verb: Verb,
+    pub(super) id: RequestId,
+    pub(super) verb: Verb,
     by: String,
     since: Instant,
 }
@@ -34,10 +35,10 @@ pub(super) struct Waiting {
 /// The request that is being carried out.
 #[derive(Debug)]
 pub(super) struct Active {
-    id: RequestId,
-    verb: Verb,
-    by: String,
-    exchange: Exchange,
+    pub(super) id: RequestId,
+    pub(super) verb: Verb,
+    pub(super) by: String,
+    pub(super) exchange: Exchange,
     /// What is answered when the robot has said yes.
     answer: Answer,
     /// Whether the robot may be teaching on account of this request alone.
@@ -90,7 +91,7 @@ impl Session {
                 ),
             )),
             Verb::RecordStart { name: Some(name) } | Verb::Save { name: Some(name), .. } => {
-                checked_name(name).map(drop)
+                new_name(name).map(drop)
             }
             Verb::Play { looped: true, .. } => Err(Refusal::new(
                 Code::Unsupported,
@@ -144,6 +145,7 @@ impl Session {
             && self.active.is_none()
             && self.ending.is_none()
             && self.preparing.is_none()
+            && self.resuming.is_none()
             && let Some(waiting) = self.queue.front()
         {
             if let Waiting { id, verb: Verb::Save { name, .. }, .. } = waiting {
@@ -328,7 +330,9 @@ impl Session {
             self.turned_down(now, &active);
             let mut refusal = refused(active.verb.op(), status);
             if matches!(active.verb, Verb::Save { .. }) {
-                refusal.message.push_str("; a name that is taken and a full store are likely");
+                refusal
+                    .message
+                    .push_str("; a name that is taken, a full store and a full disk are likely");
             }
             self.done(active.id, Err(refusal));
         }
@@ -447,25 +451,6 @@ impl Session {
         waiting.chain(active).any(|verb| matches!(verb, Verb::Perform { looped: true, .. }))
     }
 
-    /// Nothing that waits is sent; what was sent may have been done.
-    pub(super) fn drop_requests(&mut self, why: &str) {
-        self.trial = None;
-        self.rehearsed = None;
-        self.performance = None;
-        if let Some(active) = self.active.take() {
-            let message = format!("{why} before the robot answered {}", active.verb.op());
-            self.done(active.id, Err(Refusal::new(Code::Unconfirmed, message)));
-        }
-        self.fail_waiting(&not_ready(why));
-    }
-
-    pub(super) fn fail_waiting(&mut self, refusal: &Refusal) {
-        self.preparing = None;
-        while let Some(waiting) = self.queue.pop_front() {
-            self.done(waiting.id, Err(refusal.clone()));
-        }
-    }
-
     pub(super) fn done(&mut self, id: RequestId, outcome: Result<Answer, Refusal>) {
         self.event(Event::Done { id, outcome });
     }
@@ -473,10 +458,6 @@ impl Session {
     fn trial_name(&self) -> Option<String> {
         self.trial.as_ref().and_then(|trial| trial.name.clone())
     }
-}
-
-pub(super) fn checked_name(name: &str) -> Result<Name, Refusal> {
-    Name::new(name).map_err(|error| invalid(error.to_string()))
 }
 
 fn slots(keyframes: &[sinew_wire::teach::Keyframe]) -> Result<Keyframes, Refusal> {

@@ -3,10 +3,7 @@ use std::time::Instant;
 use sinew_wire::teach::{JOINTS, Keyframes, Message, Save, State};
 
 use super::{
-    Answer, RequestId, Session,
-    requests::{checked_name, not_ready},
-    status::Stream,
-    take::Take,
+    Answer, RequestId, Session, name::new_name, requests::not_ready, status::Stream, take::Take,
 };
 use crate::{
     Code, Refusal,
@@ -69,7 +66,7 @@ impl Session {
         let keyframes = Keyframes::new(&reduced.keyframes)
             .map_err(|error| Refusal::new(Code::Unsupported, error.to_string()))?;
         let (duration_ms, frames) = (take.duration_ms(), take.recording().len());
-        let field = checked_name(&name)?;
+        let field = new_name(&name)?;
         let answer = Answer::Save {
             name,
             error_rad: (frames > 0).then_some(reduced.error),
@@ -102,7 +99,7 @@ impl Session {
         let name = name.or(take.name.as_deref()).ok_or_else(|| {
             Refusal::new(Code::InvalidArgument, "save: wanted name, got none, here or at the start")
         })?;
-        checked_name(name)?;
+        new_name(name)?;
         if take.is_running() {
             return Err(not_ready("the recording still runs; stop it first"));
         }

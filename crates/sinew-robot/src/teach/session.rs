@@ -9,7 +9,7 @@ use super::{
     Action, Event, Link, Output, Settings, State, Verb,
     cycle::Cycle,
     ending::Ending,
-    exchange::Outbox,
+    exchange::{Exchange, Outbox},
     performing::{Performance, Rehearsed},
     requests::{Active, Waiting},
     status::Stream,
@@ -56,6 +56,8 @@ pub struct Session {
     /// What plays will not be played to its end, since the link was lost.
     pub(super) play_was_cut: bool,
     pub(super) ending: Option<Ending>,
+    /// 0x0D on its way, after a 0x0E that was to end playback alone.
+    pub(super) resuming: Option<Exchange>,
     pub(super) maintain_at: Option<Instant>,
     /// When somebody last asked for something.
     pub(super) asked: Instant,
@@ -93,6 +95,7 @@ impl Session {
             performance: None,
             play_was_cut: false,
             ending: None,
+            resuming: None,
             maintain_at: None,
             asked: now,
             exit_on_return: false,
@@ -138,6 +141,7 @@ impl Session {
             Some(self.cycle_due()),
             ending,
             self.active.as_ref().map(Active::due),
+            self.resuming_due(),
             self.maintenance_due(),
             self.idle_due(),
             self.silence_due(),
@@ -211,7 +215,7 @@ impl Session {
     }
 
     /// Everything that time alone brings about. What ends comes before what goes on.
-    fn advance(&mut self, now: Instant) {
+    pub(super) fn advance(&mut self, now: Instant) {
         if self.state.link == Link::Closed {
             return;
         }
@@ -229,6 +233,7 @@ impl Session {
             let elapsed = now.saturating_duration_since(playing.began).as_millis();
             playing.elapsed_ms = u32::try_from(elapsed).unwrap_or(u32::MAX);
         }
+        self.advance_resuming(now);
         self.advance_requests(now);
         // What was given up just now may be all that was waited for.
         self.end_idle(now);
@@ -298,7 +303,7 @@ impl Session {
 
     fn idle_due(&self) -> Option<Instant> {
         let busy = self.ending.is_some() || self.active.is_some() || self.preparing.is_some();
-        let idle = self.state.teaching && !busy;
+        let idle = self.state.teaching && !busy && self.resuming.is_none();
         idle.then(|| later(self.asked, self.settings.idle_exit))
     }
 

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use sinew_wire::teach::Status;
 
-use super::{Event, MODE_PLAYING, Playing, Session, session::later, take};
+use super::{Event, MODE_PLAYING, Playing, Session, ending::Ending, session::later, take};
 
 /// A stream may always pause for this long.
 const SHORTEST_SILENCE: Duration = Duration::from_millis(200);
@@ -100,7 +100,8 @@ impl Session {
         } else if playing.observed && self.ending.is_none() {
             self.played("the robot says so");
         } else if playing.observed {
-            self.play_ended("stopped");
+            let why = self.ending.as_ref().map_or("stopped", Ending::why).to_owned();
+            self.play_ended(why);
         }
     }
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use sinew_wire::teach::Keyframe;
 
+use super::new_name;
 use crate::{
     Code, Refusal,
     trajectory::{Document, G1_ARMS, Interpolation, Plan},
@@ -216,10 +217,10 @@ pub fn parse(members: &Map<String, Value>) -> Result<Verb, Refusal> {
         "list" => Verb::List,
         "enter" => Verb::Enter,
         "exit" => Verb::Exit,
-        "record_start" => Verb::RecordStart { name: members.name("name")? },
+        "record_start" => Verb::RecordStart { name: members.new_name("name")? },
         "record_stop" => Verb::RecordStop,
         "save" => Verb::Save {
-            name: members.name("name")?,
+            name: members.new_name("name")?,
             looped: members.flag("loop")?,
             library: members.flag("library")?,
         },
@@ -235,7 +236,7 @@ pub fn parse(members: &Map<String, Value>) -> Result<Verb, Refusal> {
         },
         "rename" => Verb::Rename {
             name: members.needed("name")?,
-            new_name: members.needed("new_name")?,
+            new_name: members.needed("new_name").and_then(checked)?,
             library: members.flag("library")?,
         },
         "delete" => Verb::Delete { action: members.target()?, library: members.flag("library")? },
@@ -272,6 +273,11 @@ impl Verb {
     /// Whether it only asks, and changes nothing.
     pub const fn is_query(&self) -> bool {
         matches!(self, Verb::List | Verb::Library | Verb::Show { .. })
+    }
+
+    /// Whether the arms may move when it is carried out. Soft ones do, by their own weight.
+    pub const fn moves(&self) -> bool {
+        matches!(self, Verb::Enter | Verb::Play { .. } | Verb::Perform { .. })
     }
 
     /// Whether it is about the library and nothing else.
@@ -352,6 +358,10 @@ impl Members<'_> {
         }
     }
 
+    fn new_name(&self, key: &str) -> Result<Option<String>, Refusal> {
+        self.name(key)?.map(checked).transpose()
+    }
+
     fn needed(&self, key: &str) -> Result<String, Refusal> {
         self.name(key)?.ok_or_else(|| self.wrong(key, "a text that is not empty"))
     }
@@ -403,6 +413,11 @@ impl Members<'_> {
             .and_then(Interpolation::from_name)
             .ok_or_else(|| self.wrong("interpolation", "linear, cubic or smooth"))
     }
+}
+
+/// A name that something is to get.
+fn checked(name: String) -> Result<String, Refusal> {
+    new_name(&name).map(|_| name)
 }
 
 fn invalid(message: String) -> Refusal {

@@ -33,6 +33,11 @@ impl Document {
         self.recording.duration_ms().max(last.unwrap_or(0))
     }
 
+    /// Whether there is nothing to play.
+    pub fn is_empty(&self) -> bool {
+        self.recording.is_empty() && self.keyframes.is_empty()
+    }
+
     /// What was recorded; where nothing was, what the keyframes give, fifty frames a second.
     pub fn frames(&self, way: Interpolation) -> Recording {
         if !self.recording.is_empty() || self.keyframes.is_empty() {

@@ -14,4 +14,5 @@ mod plots;
 mod record;
 mod reduce;
 mod requests;
+mod taking;
 mod verbs;

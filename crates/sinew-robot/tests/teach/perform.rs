@@ -21,7 +21,7 @@ fn zigzag() -> Arc<Plan> {
     Arc::new(Plan::new(&document, 0, Manner::default(), &G1_ARMS).unwrap())
 }
 
-fn perform(looped: bool) -> Verb {
+pub(crate) fn perform(looped: bool) -> Verb {
     Verb::Perform { name: "zigzag".into(), plan: zigzag(), looped }
 }
 
@@ -29,7 +29,7 @@ fn pose_at_start(_: u32) -> [f32; 12] {
     [0.0; 12]
 }
 
-fn ready() -> Bench {
+pub(crate) fn ready() -> Bench {
     let mut bench = Bench::pushing();
     bench.pose = pose_at_start;
     bench.run(100);
@@ -38,7 +38,7 @@ fn ready() -> Bench {
 }
 
 /// The robot plays what it was sent, for so long, and is seen to.
-fn plays(bench: &mut Bench, ms: u64) {
+pub(crate) fn plays(bench: &mut Bench, ms: u64) {
     bench.mode = MODE_PLAYING;
     bench.run(ms);
     bench.mode = MODE_IDLE;
@@ -50,7 +50,7 @@ fn numbers(bench: &Bench) -> Vec<u32> {
     bench.sent_as(0x41).iter().map(|sent| play(sent.message())).collect()
 }
 
-fn ended(bench: &Bench) -> Option<&str> {
+pub(crate) fn ended(bench: &Bench) -> Option<&str> {
     bench.events.iter().find_map(|event| match event {
         Event::PlayEnded { why, .. } => Some(why.as_str()),
         _ => None,

@@ -46,13 +46,14 @@ impl Robot for Teacher {
     }
 
     /// Teaching belongs to the robot, not to a connection: it goes on, and ends by itself when
-    /// nobody asks for anything any more. So does what plays, unless it is Sinew that repeats it.
+    /// nothing is asked for any more. So does what plays, unless it is Sinew that repeats it.
     fn release(&self, by: &str) {
         self.g1.release(by);
     }
 
+    /// What plays was another client's doing, and ends.
     fn taken(&self, by: &str) {
-        self.g1.release(by);
+        self.g1.taken(by);
     }
 
     fn snapshot(&self) -> Snapshot {

@@ -108,7 +108,7 @@ impl Teacher {
         };
         let recording = (**recording).clone();
         let document = Document { name, created: now(), recording, keyframes };
-        let kept = self.blocking(move |library| keep_beside(library, &document)).await;
+        let kept = self.blocking(move |library| library.keep(&document)).await;
         let said = match &kept {
             Ok(None) => "it is kept in the library too".into(),
             Ok(Some(older)) => format!("in the library, what had this name is now {older:?}"),
@@ -259,26 +259,6 @@ impl Teacher {
             _ => Ok(Value::Null),
         })
         .await
-    }
-}
-
-/// Keeps a motion. What has its name already is not lost: it gets a new one, which is returned.
-fn keep_beside(library: &Library, document: &Document) -> Result<Option<String>, Refusal> {
-    let older = format!("{}~", document.name);
-    let moved = match library.rename(&document.name, &older) {
-        Err(refusal) if refusal.code == Code::Refused => {
-            library.delete(&older)?;
-            library.rename(&document.name, &older)
-        }
-        moved => moved,
-    };
-    match moved {
-        // Too long a name has no room for the mark, but need not be taken.
-        Err(refusal) if matches!(refusal.code, Code::NotFound | Code::InvalidArgument) => {
-            library.add(document).map(|()| None)
-        }
-        Err(refusal) => Err(refusal),
-        Ok(()) => library.add(document).map(|()| Some(older)),
     }
 }
 

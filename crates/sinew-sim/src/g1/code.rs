@@ -19,11 +19,13 @@ pub enum Code {
     TooLong,
     BadJoint,
     NotOpened,
+    NotStored,
+    Storing,
 }
 
 impl Code {
     /// All codes with their numbers and what they mean, as in `docs/protocols/teach.md`.
-    pub const TABLE: [(Code, u32, &'static str); 12] = [
+    pub const TABLE: [(Code, u32, &'static str); 14] = [
         (Code::Success, 0, "done, or done before and asked again"),
         (Code::StoreFull, 1, "15 actions are stored already"),
         (Code::UnknownId, 2, "no action has this id"),
@@ -40,6 +42,8 @@ impl Code {
             "a keyframe's joint is not of the arms, or its value beyond its limits",
         ),
         (Code::NotOpened, 11, "0x09, 0x0A, 0x0B and 0x0C must come first, in this order"),
+        (Code::NotStored, 12, "the disk did not take it: it is not stored"),
+        (Code::Storing, 13, "another action is being stored: wait for its answer"),
     ];
 
     /// The number on the wire.

@@ -3,11 +3,12 @@
 use std::{net::SocketAddr, time::Instant};
 
 use sinew_wire::teach::{
-    Action, Actions, Command, Datagram, Interpolation, MAGIC, Message, Name, Play, Save, Sender,
+    Action, Actions, Command, Datagram, Interpolation, Layout, MAGIC, Message, Name, Play, Sender,
+    Sequence,
 };
 
 use super::{
-    Code, Key, MAX_ACTIONS, MAX_DURATION, Motion, PLAY_RETRY, Robot, StoredAction,
+    Code, Key, MAX_ACTIONS, Motion, PLAY_RETRY, Robot,
     action::keys,
     clients::Order,
     player::{Manner, Player, too_long},
@@ -35,14 +36,36 @@ impl Robot {
         match Message::parse(&datagram, Some(Sender::Host)) {
             Ok(Message::ListRequest { .. }) => self.send_list(from, &datagram),
             Ok(message) => {
-                let result = self.execute(now, from, &datagram, &message);
-                self.answer(from, &datagram, result);
+                if let Some(code) = self.execute(now, from, &datagram, &message) {
+                    self.answer(from, &datagram, code);
+                }
             }
-            Err(_) => self.answer(from, &datagram, Err(Code::BadPayload)),
+            Err(_) => self.answer(from, &datagram, Code::BadPayload),
         }
     }
 
+    /// Carries out a request and says how to answer it; not yet, when that takes a while.
     fn execute(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        datagram: &Datagram<'_>,
+        message: &Message<'_>,
+    ) -> Option<Code> {
+        if let Message::Save(save) = message
+            && self.may_teach(from)
+        {
+            return self.save(now, from, datagram, save);
+        }
+        let done = self.execute_at_once(now, from, datagram, message);
+        Some(done.err().unwrap_or(Code::Success))
+    }
+
+    fn may_teach(&self, from: SocketAddr) -> bool {
+        !self.needs_opening || self.clients.is_open(from)
+    }
+
+    fn execute_at_once(
         &mut self,
         now: Instant,
         from: SocketAddr,
@@ -68,7 +91,7 @@ impl Robot {
                 self.stop();
                 Ok(())
             }
-            _ if self.needs_opening && !self.clients.is_open(from) => Err(Code::NotOpened),
+            _ if !self.may_teach(from) => Err(Code::NotOpened),
             Message::Enter(_) => {
                 // A host that gets no status has only zeros to send, so its flags decide nothing.
                 if self.maintained.replace(now).is_none() {
@@ -80,7 +103,6 @@ impl Robot {
                 self.maintained.as_mut().map(|at| *at = now).ok_or(Code::WrongMode)
             }
             Message::Record { flag, .. } => self.switch_recording(now, *flag),
-            Message::Save(save) => self.save(save),
             Message::Play(play) => self.play(now, from, play),
             _ => Err(Code::BadPayload),
         }
@@ -101,32 +123,6 @@ impl Robot {
             _ if self.is_recording() => {}
             _ => self.recording = Some(Recording { poses: Vec::new(), next: Some(now) }),
         }
-        Ok(())
-    }
-
-    fn save(&mut self, save: &Save<'_>) -> Result<(), Code> {
-        let name = save.name.as_str().map_err(|_| Code::BadName)?;
-        // A retry may come when the recording is gone, so this comes first.
-        if let Some(stored) = self.store.iter().find(|stored| stored.name == name) {
-            let retry = stored.saved_at == save.timestamp;
-            return if retry { Ok(()) } else { Err(Code::NameTaken) };
-        }
-        if self.store.len() >= MAX_ACTIONS {
-            return Err(Code::StoreFull);
-        }
-        if u128::from(save.duration_ms) > MAX_DURATION.as_millis() {
-            return Err(Code::TooLong);
-        }
-        let own = save.keyframes.iter().next().is_none();
-        if own && self.is_recording() {
-            return Err(Code::Busy);
-        }
-        let recorded = self
-            .recording
-            .as_ref()
-            .map(|recording| (recording.poses.as_slice(), self.recorded_ms(recording.poses.len())));
-        self.store.push(StoredAction::from_save(save, recorded)?);
-        self.store_changed = true;
         Ok(())
     }
 
@@ -187,11 +183,20 @@ impl Robot {
         }
     }
 
-    fn answer(&mut self, to: SocketAddr, asked: &Datagram<'_>, result: Result<(), Code>) {
-        let code = result.err().unwrap_or(Code::Success);
+    fn answer(&mut self, to: SocketAddr, asked: &Datagram<'_>, code: Code) {
+        self.answer_to(to, asked.layout, asked.sequence, asked.command.into(), code);
+    }
+
+    pub(super) fn answer_to(
+        &mut self,
+        to: SocketAddr,
+        layout: Layout,
+        asked: Sequence,
+        command: Command,
+        code: Code,
+    ) {
         self.counters.refused += u64::from(code != Code::Success);
-        let command = Command::from(asked.command);
         let answer = Message::Answer { command, status: code.number(), rest: &[] };
-        self.send(to, asked.layout, asked.sequence.next(), &answer);
+        self.send(to, layout, asked.next(), &answer);
     }
 }

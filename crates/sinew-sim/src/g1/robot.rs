@@ -14,6 +14,7 @@ use super::{
     operator::Operator,
     player::Player,
     status_flag,
+    storing::Storing,
 };
 
 /// Outputs a caller who does not fetch them may leave lying about; then the oldest are lost.
@@ -41,7 +42,7 @@ pub struct Robot {
     pub(super) arms: Arms,
     pub(super) operator: Operator,
     pub(super) store: Vec<StoredAction>,
-    pub(super) store_changed: bool,
+    pub(super) storing: Storing,
     pub(super) clients: Clients,
     /// When teaching was last kept up, while it is on.
     pub(super) maintained: Option<Instant>,
@@ -99,7 +100,7 @@ impl Robot {
             arms: Arms::new(options.pose),
             operator: Operator::new(options.operator, options.seed),
             store,
-            store_changed: false,
+            storing: Storing::default(),
             clients: Clients::default(),
             maintained: None,
             recording: None,
@@ -137,8 +138,8 @@ impl Robot {
 
     /// The next thing for the caller to do.
     pub fn poll_output(&mut self) -> Option<Output> {
-        if std::mem::take(&mut self.store_changed) {
-            return Some(Output::StoreChanged);
+        if let Some(output) = self.storing.poll(&self.store) {
+            return Some(output);
         }
         self.outbox.pop_front().map(|(to, bytes)| Output::Send { to, bytes })
     }
@@ -163,13 +164,14 @@ impl Robot {
         self.playing = None;
         self.latest_play = None;
         self.outbox.clear();
+        self.storing.restart();
         self.operator.restart();
         self.arms.hold();
         self.step_at = None;
         self.booted = now;
     }
 
-    /// What is stored; an action's id is its place here, from 1.
+    /// What is stored, and was acknowledged or could have been; an action's id is its place here, from 1.
     pub fn actions(&self) -> &[StoredAction] {
         &self.store
     }
@@ -284,7 +286,7 @@ impl Robot {
 
     /// Lets everything up to `now` happen, in order, and says what time it is then. However long
     /// that is, it is little: the silent are forgotten, teaching lapses, and a play has an end.
-    fn advance(&mut self, now: Instant) -> Instant {
+    pub(super) fn advance(&mut self, now: Instant) -> Instant {
         let now = now.max(self.now);
         while let Some((at, due)) = self.next_due().filter(|(at, _)| *at <= now) {
             match due {

@@ -55,8 +55,10 @@ impl Pair {
         }
         self.robot.handle_timeout(self.now);
         while let Some(output) = self.robot.poll_output() {
-            if let Output::Send { bytes, .. } = output {
-                self.back.send(self.now, &bytes);
+            match output {
+                Output::Send { bytes, .. } => self.back.send(self.now, &bytes),
+                Output::Store { id, .. } => self.robot.stored(self.now, id, true),
+                other => panic!("{other:?}"),
             }
         }
         if self.modes.last() != Some(&self.robot.mode()) {

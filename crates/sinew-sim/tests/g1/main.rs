@@ -4,6 +4,7 @@
 
 mod clients;
 mod discovery;
+mod disk;
 mod hostile;
 mod limits;
 mod link;

@@ -30,6 +30,9 @@ pub(crate) struct Bench {
     pub(crate) sequence: Sequence,
     pub(crate) heard: Vec<Heard>,
     pub(crate) stores: usize,
+    /// What was stored last.
+    pub(crate) disk: Vec<StoredAction>,
+    pub(crate) disk_works: bool,
 }
 
 /// A datagram of the robot.
@@ -68,6 +71,8 @@ impl Bench {
             sequence: Sequence(0),
             heard: Vec::new(),
             stores: 0,
+            disk: Vec::new(),
+            disk_works: true,
         }
     }
 
@@ -176,7 +181,12 @@ impl Bench {
         while let Some(output) = self.robot.poll_output() {
             match output {
                 Output::Send { to, bytes } => self.heard.push(Heard { at: self.now, to, bytes }),
-                Output::StoreChanged => self.stores += 1,
+                Output::Store { id, actions } if self.disk_works => {
+                    self.stores += 1;
+                    self.disk = actions;
+                    self.robot.stored(self.now, id, true);
+                }
+                Output::Store { id, .. } => self.robot.stored(self.now, id, false),
                 other => panic!("{other:?}"),
             }
         }

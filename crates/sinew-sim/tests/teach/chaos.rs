@@ -19,6 +19,9 @@ enum Trouble {
     CutDown,
     Restart,
     Freeze,
+    FreezeRobot,
+    SlowDisk,
+    FullDisk,
     Hostile,
 }
 
@@ -44,6 +47,9 @@ impl Chaos {
             (Trouble::CutDown, 50),
             (Trouble::Restart, 90),
             (Trouble::Freeze, 50),
+            (Trouble::FreezeRobot, 60),
+            (Trouble::SlowDisk, 80),
+            (Trouble::FullDisk, 80),
             (Trouble::Hostile, 160),
         ];
         let kinds: Vec<_> =
@@ -73,7 +79,16 @@ impl Chaos {
             Trouble::CutUp => pair.up.cut(),
             Trouble::CutDown => pair.down.cut(),
             Trouble::Restart => pair.restart(self.rng.bool()),
-            Trouble::Freeze => pair.freeze(pair.now + pause),
+            Trouble::Freeze => {
+                pair.rules.tally.pauses += 1;
+                pair.freeze(pair.now + pause);
+            }
+            Trouble::FreezeRobot => {
+                pair.rules.tally.pauses += 1;
+                pair.freeze_robot(pair.now + ms(self.rng.u64(100..5000)));
+            }
+            Trouble::SlowDisk => pair.disk.delay = ms(self.rng.u64(1..5000)),
+            Trouble::FullDisk => pair.disk.full = true,
             Trouble::Hostile => {
                 for _ in 0..self.rng.u8(1..6) {
                     hostile::at_robot(pair, &mut self.rng);
@@ -81,7 +96,8 @@ impl Chaos {
                 }
             }
         }
-        if matches!(kind, Trouble::Cut | Trouble::CutUp | Trouble::CutDown) {
+        let lasts = [Trouble::Cut, Trouble::CutUp, Trouble::CutDown];
+        if lasts.contains(&kind) || matches!(kind, Trouble::SlowDisk | Trouble::FullDisk) {
             self.broken = true;
             self.next = pair.now + pause;
         }

@@ -42,6 +42,9 @@ impl Client {
         if self.rng.u8(..) < 8 {
             pair.release();
         }
+        if self.rng.u8(..) < 16 {
+            pair.take();
+        }
         pair.drain();
     }
 

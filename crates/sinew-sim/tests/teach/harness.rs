@@ -16,7 +16,7 @@ use sinew_sim::{
 };
 use sinew_wire::teach::{Command, Datagram, KEYFRAME_SLOTS, Layout, Message, Sequence};
 
-use crate::rules::Rules;
+use crate::{disk::Disk, rules::Rules};
 
 pub(crate) const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
@@ -63,8 +63,8 @@ pub(crate) struct Pair {
     pub(crate) start: Instant,
     /// What has to hold; asserted after every call.
     pub(crate) rules: Rules,
-    /// What the robot's owner keeps of its actions.
-    pub(crate) disk: Vec<g1::StoredAction>,
+    /// What the robot stores its actions on.
+    pub(crate) disk: Disk,
     /// The latest datagrams that were taken, and when: for whoever wants to send them again.
     pub(crate) taken_by_robot: Option<(Instant, Vec<u8>)>,
     pub(crate) taken_by_host: Option<(Instant, Vec<u8>)>,
@@ -73,6 +73,8 @@ pub(crate) struct Pair {
     reduced: Vec<(Instant, RequestId, Result<Reduced, Error>)>,
     /// The host's process does nothing before.
     frozen_until: Option<Instant>,
+    /// Nor does the robot's.
+    robot_frozen_until: Option<Instant>,
     /// Steps since time last passed.
     steps: u32,
 }
@@ -88,12 +90,13 @@ impl Pair {
             now,
             start: now,
             rules: Rules::new(now),
-            disk: setup.options.actions.clone(),
+            disk: Disk::new(setup.options.actions.clone()),
             taken_by_robot: None,
             taken_by_host: None,
             setup,
             reduced: Vec::new(),
             frozen_until: None,
+            robot_frozen_until: None,
             steps: 0,
         }
     }
@@ -115,6 +118,15 @@ impl Pair {
         self.frozen_until = Some(until);
     }
 
+    pub(crate) fn is_robot_frozen(&self) -> bool {
+        self.robot_frozen_until.is_some()
+    }
+
+    /// Lets the robot's process sleep, and with it its disk.
+    pub(crate) fn freeze_robot(&mut self, until: Instant) {
+        self.robot_frozen_until = Some(until);
+    }
+
     /// Unplugs both directions.
     pub(crate) fn cut(&mut self) {
         self.up.cut();
@@ -124,15 +136,17 @@ impl Pair {
     pub(crate) fn restore(&mut self) {
         self.up.restore();
         self.down.restore();
+        self.disk.restore();
     }
 
     /// Cuts the robot's power for a moment.
     pub(crate) fn restart(&mut self, from_disk: bool) {
+        self.robot_frozen_until = None;
         self.robot.handle_timeout(self.now);
         self.drain();
         if from_disk {
             let pose = self.robot.joints();
-            let actions = self.disk.clone();
+            let actions = self.disk.killed();
             let options = Options { actions, pose, ..self.setup.options.clone() };
             self.robot = Robot::new(options, self.now);
             assert_eq!(self.robot.counters().actions_left_out, 0, "what was stored can be loaded");
@@ -149,14 +163,27 @@ impl Pair {
         self.say("ask", || format!("{verb:?}"));
         let stop = verb == Verb::Stop && self.host.state().link != Link::Closed;
         let play = matches!(verb, Verb::Play { .. } | Verb::Perform { .. });
+        let save = matches!(verb, Verb::Save { .. });
         let id = self.host.request(self.now, verb, "tester");
         self.rules.asked(self.now, id, stop, play);
+        self.rules.asked_save(id, save);
         id
     }
 
     /// Tells the host that its client has gone.
     pub(crate) fn release(&mut self) {
         self.host.release(self.now, "tester");
+    }
+
+    /// Another client takes the controls from the one that asked so far.
+    pub(crate) fn take(&mut self) {
+        self.say("take", String::new);
+        let before = (self.host.state().teaching, self.host.state().recording);
+        let played = self.host.state().playing.is_some();
+        self.host.taken(self.now, "newcomer");
+        let state = self.host.state();
+        assert_eq!((state.teaching, state.recording), before, "teaching survives a takeover");
+        self.rules.taken(played);
     }
 
     /// Asks and waits for the outcome.
@@ -183,14 +210,16 @@ impl Pair {
     /// Does what is due next, at `until` at the latest.
     pub(crate) fn step(&mut self, until: Instant) {
         self.drain();
-        let frozen = self.is_frozen();
+        let (frozen, robot_frozen) = (self.is_frozen(), self.is_robot_frozen());
         let next = [
-            self.up.poll_timeout(),
+            self.up.poll_timeout().filter(|_| !robot_frozen),
+            self.disk.due().filter(|_| !robot_frozen),
             self.down.poll_timeout().filter(|_| !frozen),
             self.host.poll_timeout().filter(|_| !frozen),
             self.reduced.first().map(|(due, ..)| *due).filter(|_| !frozen),
-            Some(self.robot.poll_timeout()),
+            Some(self.robot.poll_timeout()).filter(|_| !robot_frozen),
             self.frozen_until,
+            self.robot_frozen_until,
         ];
         let next = next.into_iter().flatten().fold(until, Instant::min).max(self.now);
         self.steps = if next > self.now { 0 } else { self.steps + 1 };
@@ -199,8 +228,19 @@ impl Pair {
         if self.frozen_until.is_some_and(|until| next >= until) {
             self.frozen_until = None;
         }
-        while let Some(bytes) = self.up.receive(self.now) {
-            self.give_robot(&bytes);
+        if self.robot_frozen_until.is_some_and(|until| next >= until) {
+            self.robot_frozen_until = None;
+        }
+        if !self.is_robot_frozen() {
+            while let Some(bytes) = self.up.receive(self.now) {
+                self.give_robot(&bytes);
+            }
+            if let Some((id, ok)) = self.disk.finish(self.now) {
+                self.say("disk", || format!("{id} {ok}"));
+                self.rules.tally.full += u64::from(!ok);
+                self.robot.stored(self.now, id, ok);
+                self.drain();
+            }
         }
         if !self.is_frozen() {
             while let Some(bytes) = self.down.receive(self.now) {
@@ -218,7 +258,7 @@ impl Pair {
                 "the host wants to be called again at once"
             );
         }
-        if self.robot.poll_timeout() <= self.now {
+        if !self.is_robot_frozen() && self.robot.poll_timeout() <= self.now {
             self.robot.handle_timeout(self.now);
             assert!(self.robot.poll_timeout() > self.now, "and so does the robot");
         }
@@ -247,17 +287,16 @@ impl Pair {
     }
 
     pub(crate) fn check(&mut self) {
-        self.rules.check_robot(self.now, &self.robot);
+        if !self.is_robot_frozen() {
+            self.rules.check_robot(self.now, &self.robot);
+        }
     }
 
     /// Fetches all that both have to say.
     pub(crate) fn drain(&mut self) {
         while let Some(output) = self.robot.poll_output() {
             match output {
-                g1::Output::StoreChanged => {
-                    self.disk = self.robot.actions().to_vec();
-                    self.rules.check_store(&self.robot);
-                }
+                g1::Output::Store { id, actions } => self.disk.begin(self.now, id, actions),
                 g1::Output::Send { to, bytes } if to == host_address() => {
                     self.trace(" <", &bytes);
                     let bytes = self.renumbered_down(&bytes);
@@ -287,7 +326,7 @@ impl Pair {
                     if let Event::Link { .. } = event {
                         self.taken_by_host = None;
                     }
-                    self.rules.event(self.now, event, &self.robot);
+                    self.rules.event(self.now, event, &self.robot, &self.disk);
                 }
             }
         }

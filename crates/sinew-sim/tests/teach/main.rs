@@ -5,6 +5,7 @@
 
 mod chaos;
 mod client;
+mod disk;
 mod harness;
 mod hostile;
 mod late;
@@ -13,4 +14,5 @@ mod plan;
 mod rules;
 mod seeds;
 mod store;
+mod taking;
 mod wrap;

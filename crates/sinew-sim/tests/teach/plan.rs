@@ -101,7 +101,7 @@ fn a_stop_overtakes_what_waits() {
             assert!(matches!(refusal.code, Code::NotReady | Code::Unconfirmed), "{refusal}");
         }
         assert_eq!(pair.robot.actions().len(), 1);
-        pair.rules.check_end(&pair.robot);
+        pair.rules.check_end(&pair.robot, &pair.disk);
     }
 }
 

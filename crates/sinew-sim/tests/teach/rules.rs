@@ -1,7 +1,7 @@
 //! What has to hold in every run.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     time::{Duration, Instant},
 };
 
@@ -9,10 +9,10 @@ use sinew_robot::{
     Code, Refusal,
     teach::{Answer, Event, Link, RequestId},
 };
-use sinew_sim::g1::{MAX_ACTIONS, MAX_VELOCITY, Mode, Robot, TEACHING_TIMEOUT};
+use sinew_sim::g1::{MAX_ACTIONS, MAX_VELOCITY, Mode, Robot, StoredAction, TEACHING_TIMEOUT};
 use sinew_wire::teach::{Command, G1_ARM_JOINTS, Message};
 
-use crate::harness::request;
+use crate::{disk::Disk, harness::request};
 
 /// How late what a robot does may be noticed.
 const NOTICED: Duration = Duration::from_millis(20);
@@ -36,6 +36,12 @@ pub(crate) struct Tally {
     pub(crate) lost: u64,
     pub(crate) restarts: u64,
     pub(crate) hostile: u64,
+    /// Saves that the disk had no room for.
+    pub(crate) full: u64,
+    pub(crate) takeovers: u64,
+    /// Of them, those while something played.
+    pub(crate) cut_short: u64,
+    pub(crate) pauses: u64,
 }
 
 pub(crate) struct Rules {
@@ -45,6 +51,9 @@ pub(crate) struct Rules {
     outcomes: BTreeMap<RequestId, Result<Answer, Refusal>>,
     /// Saves that were acknowledged, with the time they carried.
     saved: BTreeMap<String, u32>,
+    /// Saves that the robot refused, with the time they carried, and when that was.
+    refused: Vec<(String, u32, Instant)>,
+    saves: BTreeSet<RequestId>,
     /// The latest save that was sent, and one that was fetched before the events that came first.
     save_sent: Option<(String, u32)>,
     save_fetched: Option<(String, u32)>,
@@ -72,6 +81,8 @@ impl Rules {
             asked: BTreeMap::new(),
             outcomes: BTreeMap::new(),
             saved: BTreeMap::new(),
+            refused: Vec::new(),
+            saves: BTreeSet::new(),
             save_sent: None,
             save_fetched: None,
             stop_next: false,
@@ -93,6 +104,19 @@ impl Rules {
         self.may_play = (self.may_play || play) && !stop;
     }
 
+    pub(crate) fn asked_save(&mut self, id: RequestId, save: bool) {
+        if save {
+            self.saves.insert(id);
+        }
+    }
+
+    /// What was asked for before is no reason to play any more.
+    pub(crate) fn taken(&mut self, played: bool) {
+        self.may_play = false;
+        self.tally.takeovers += 1;
+        self.tally.cut_short += u64::from(played);
+    }
+
     pub(crate) fn outcome(&self, id: RequestId) -> Option<Result<Answer, Refusal>> {
         self.outcomes.get(&id).cloned()
     }
@@ -110,7 +134,10 @@ impl Rules {
             self.tally.stops += 1;
         }
         if command == Command::Play {
-            assert!(self.may_play, "nothing plays after a stop until somebody asks for it");
+            assert!(
+                self.may_play,
+                "nothing plays after a stop or a takeover until it is asked for"
+            );
             self.tally.pieces += 1;
         }
         if let Message::Save(save) = message {
@@ -123,17 +150,25 @@ impl Rules {
         self.save_sent = self.save_fetched.take().or(self.save_sent.take());
     }
 
-    pub(crate) fn event(&mut self, now: Instant, event: Event, robot: &Robot) {
+    pub(crate) fn event(&mut self, now: Instant, event: Event, robot: &Robot, disk: &Disk) {
         match event {
             Event::Done { id, outcome } => {
                 let asked = *self.asked.get(&id).expect("a request that was made");
                 assert!(now - asked <= LONGEST, "request {id} took {:?}", now - asked);
                 match &outcome {
-                    Ok(answer) => self.carried_out(now, answer, robot),
+                    Ok(answer) => self.carried_out(now, answer, robot, disk),
                     Err(refusal) if refusal.code == Code::Unconfirmed => {
                         self.tally.unconfirmed += 1;
                     }
-                    Err(_) => self.tally.refused += 1,
+                    Err(refusal) => {
+                        self.tally.refused += 1;
+                        // With that code it was the robot who refused it.
+                        if self.saves.contains(&id) && refusal.code == Code::Refused {
+                            let (name, time) = self.save_sent.clone().expect("it was sent");
+                            self.refused.push((name, time, now));
+                            self.check_store(robot, disk);
+                        }
+                    }
                 }
                 let before = self.outcomes.insert(id, outcome);
                 assert_eq!(before, None, "request {id} ends once");
@@ -141,6 +176,9 @@ impl Rules {
             Event::Link { link, .. } => {
                 self.tally.lost += u64::from(link == Link::Lost);
                 self.links.push(link);
+            }
+            Event::Teaching { on: false, by } => {
+                assert!(!by.contains("took the controls"), "teaching survives a takeover: {by}");
             }
             Event::Playing { .. } | Event::PlayEnded { .. } => self.events.push(event),
             Event::Closed => {
@@ -151,7 +189,7 @@ impl Rules {
         }
     }
 
-    fn carried_out(&mut self, now: Instant, answer: &Answer, robot: &Robot) {
+    fn carried_out(&mut self, now: Instant, answer: &Answer, robot: &Robot, disk: &Disk) {
         self.tally.done += 1;
         match answer {
             Answer::Save { name, .. } => {
@@ -162,7 +200,7 @@ impl Rules {
                     "the save that was acknowledged is the one that was sent"
                 );
                 assert_eq!(self.saved.insert(name.clone(), sent.1), None, "{name} is saved twice");
-                self.check_store(robot);
+                self.check_store(robot, disk);
             }
             Answer::Play { .. } => self.tally.plays += 1,
             Answer::Stop { .. } | Answer::Exit => {
@@ -175,8 +213,9 @@ impl Rules {
         }
     }
 
-    /// What was acknowledged is there, once; nothing is there twice.
-    pub(crate) fn check_store(&self, robot: &Robot) {
+    /// What was acknowledged is there, once, and what was refused is not; nothing is there twice.
+    pub(crate) fn check_store(&self, robot: &Robot, disk: &Disk) {
+        assert_eq!(robot.actions(), disk.actions(), "what the robot knows is what is stored");
         let actions = robot.actions();
         assert!(actions.len() <= MAX_ACTIONS);
         for (place, action) in actions.iter().enumerate() {
@@ -187,6 +226,12 @@ impl Rules {
             let found = actions.iter().find(|action| action.name == *name);
             let found = found.unwrap_or_else(|| panic!("{name} was acknowledged and is not there"));
             assert_eq!(found.saved_at, *time, "{name} is the one that was acknowledged");
+        }
+        for (name, time, at) in &self.refused {
+            // A robot that has restarted may take a repetition that was under way for new.
+            let repeated = self.restarted.is_some_and(|restarted| restarted + UNDER_WAY >= *at);
+            let is_it = |action: &StoredAction| action.name == *name && action.saved_at == *time;
+            assert!(repeated || !actions.iter().any(is_it), "{name} was refused and is there");
         }
     }
 
@@ -224,12 +269,12 @@ impl Rules {
     }
 
     /// Every request has ended.
-    pub(crate) fn check_end(&self, robot: &Robot) {
+    pub(crate) fn check_end(&self, robot: &Robot, disk: &Disk) {
         for id in self.asked.keys() {
             assert!(self.outcomes.contains_key(id), "request {id} never ended");
         }
         assert!(!self.stop_next, "a stop was never sent");
-        self.check_store(robot);
+        self.check_store(robot, disk);
     }
 
     /// No request has waited for longer than any may.

@@ -68,7 +68,7 @@ fn run(seed: u64, trace: bool) -> Tally {
     }
     pair.rules.check_waiting(pair.now);
     finish(&mut pair, &mut rng);
-    pair.rules.check_end(&pair.robot);
+    pair.rules.check_end(&pair.robot, &pair.disk);
     pair.rules.tally
 }
 
@@ -76,7 +76,8 @@ fn run(seed: u64, trace: bool) -> Tally {
 fn finish(pair: &mut Pair, rng: &mut Rng) {
     let gone = TEACHING_TIMEOUT + ms(600);
     pair.up.stall(pair.now);
-    while pair.is_frozen() {
+    pair.disk.restore();
+    while pair.is_frozen() || pair.is_robot_frozen() {
         pair.run(ms(100));
     }
     match rng.u8(0..6) {
@@ -144,12 +145,17 @@ fn hold(seeds: Range<u64>) {
         sum.lost += tally.lost;
         sum.restarts += tally.restarts;
         sum.hostile += tally.hostile;
+        sum.full += tally.full;
+        sum.takeovers += tally.takeovers;
+        sum.cut_short += tally.cut_short;
+        sum.pauses += tally.pauses;
     }
     println!("{sum:?}");
     let Tally { done, refused, unconfirmed, stops, saves, plays, pieces, .. } = sum;
     let Tally { taught, lapsed, lost, restarts, hostile, .. } = sum;
+    let Tally { full, takeovers, cut_short, pauses, .. } = sum;
     let counts = [done, refused, unconfirmed, stops, saves, plays, pieces];
-    let more = [taught, lapsed, lost, restarts, hostile];
+    let more = [taught, lapsed, lost, restarts, hostile, full, takeovers, cut_short, pauses];
     let happened = counts.iter().chain(&more).all(|&count| count > 0);
     assert!(happened, "too little happened: {sum:?}");
 }

@@ -6,7 +6,10 @@ use std::{
 
 use proptest::prelude::*;
 use sinew_io::library::Library;
-use sinew_robot::{Code, trajectory::Document};
+use sinew_robot::{
+    Code,
+    trajectory::{Document, G1_ARMS},
+};
 
 use super::{code, files, library, motion, names};
 
@@ -30,6 +33,13 @@ fn what_is_no_motion_is_told_and_nothing_else_is_lost() {
         ("deep", "[".repeat(1 << 20)),
         ("number", whole.replace("1000", "1e999")),
         ("surplus", format!("{whole}}}")),
+        // What none but a reader of the whole motion finds.
+        ("joint", whole.replace("left_elbow", "third_elbow")),
+        ("narrow", whole.replace("[1020, ", "[1020, 0.5, ")),
+        ("order", whole.replace("[1040, ", "[1020, ")),
+        ("fraction", whole.replace("[1020, ", "[1020.5, ")),
+        ("name", whole.replace("\"wave\"", "7")),
+        ("nothing", Document::default().to_json(&G1_ARMS)),
         ("string", format!("{{\"version\": \"{}\"}}", "x".repeat(1 << 20))),
     ];
     for (name, content) in &contents {
@@ -73,9 +83,12 @@ proptest! {
         fs::write(&path, bytes).unwrap();
         let listing = library.list().unwrap();
         prop_assert_eq!(listing.motions.len() + listing.problems.len(), 1);
-        if let Ok(document) = library.load("wave") {
-            prop_assert_eq!(listing.motions[0].frames, document.recording.len());
-            prop_assert_eq!(listing.motions[0].duration_ms, document.duration_ms());
+        match library.load("wave") {
+            Ok(document) => {
+                prop_assert_eq!(listing.motions[0].frames, document.recording.len());
+                prop_assert_eq!(listing.motions[0].duration_ms, document.duration_ms());
+            }
+            Err(_) => prop_assert_eq!(listing.problems.len(), 1),
         }
     }
 }

@@ -2,14 +2,13 @@ use std::fs;
 
 use proptest::prelude::*;
 use sinew_io::library::Library;
-use sinew_robot::Code;
-use sinew_wire::teach::Name;
+use sinew_robot::{Code, teach::new_name};
 use tempfile::TempDir;
 
 use super::{code, files, library, motion, names};
 
 /// What would be a path, or another name, were it not escaped.
-const HOSTILE: [&str; 16] = [
+const HOSTILE: [&str; 15] = [
     "../x",
     "/etc/passwd",
     ".",
@@ -22,7 +21,6 @@ const HOSTILE: [&str; 16] = [
     "/",
     "a.json",
     ".json",
-    "two\nlines",
     " ",
     "ääääääääääääääb",
     "🤖🤖🤖🤖🤖🤖🤖abc",
@@ -50,6 +48,67 @@ fn a_name_never_becomes_a_path() {
     library.rename("../x", "../../y").unwrap();
     assert_eq!(files(dir.path()), ["motions"]);
     library.delete("../../y").unwrap();
+}
+
+/// Characters that move a cursor, end a line or turn the direction of writing.
+const UNSHOWABLE: [&str; 14] = [
+    "two\nlines",
+    "\u{1}",
+    "bell\u{7}",
+    "\u{1b}[31mred",
+    "delete\u{7f}",
+    "next\u{85}line",
+    "\u{9b}31m",
+    "arabic\u{61c}",
+    "left\u{200e}",
+    "right\u{200f}",
+    "line\u{2028}",
+    "paragraph\u{2029}",
+    "gnp\u{202e}.wave",
+    "\u{2066}isolate\u{2069}",
+];
+
+#[test]
+fn new_names_hold_nothing_that_cannot_be_shown() {
+    let (_dir, library) = library();
+    library.add(&motion("wave", 3)).unwrap();
+    for name in UNSHOWABLE {
+        for refusal in [
+            library.add(&motion(name, 2)).unwrap_err(),
+            library.keep(&motion(name, 2)).unwrap_err(),
+            library.replace(&motion(name, 2)).map(drop).unwrap_err(),
+            library.import(&motion(name, 2), false, true).map(drop).unwrap_err(),
+            library.rename("wave", name).unwrap_err(),
+        ] {
+            assert_eq!(refusal.code, Code::InvalidArgument, "{name:?}");
+            assert!(!refusal.message.contains(name), "{refusal:?}");
+        }
+    }
+    assert_eq!(files(library.dir()), ["wave.json"]);
+}
+
+/// Whoever put it there: it is listed as it is called, and can be had and got rid of.
+#[test]
+fn a_file_whose_name_cannot_be_shown_is_a_motion_all_the_same() {
+    let (_dir, library) = library();
+    library.add(&motion("wave", 3)).unwrap();
+    for name in UNSHOWABLE {
+        let escaped: String = name.bytes().map(escape).collect();
+        let path = library.dir().join(format!("{escaped}.json"));
+        fs::copy(library.dir().join("wave.json"), path).unwrap();
+        assert_eq!(library.load(name).unwrap(), motion(name, 3));
+        assert!(names(&library).contains(&name.into()));
+        library.rename(name, "shown").unwrap();
+        assert_eq!(names(&library), ["shown", "wave"], "{name:?}");
+        library.delete("shown").unwrap();
+    }
+}
+
+fn escape(byte: u8) -> String {
+    match byte {
+        b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'_' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    }
 }
 
 #[test]
@@ -105,7 +164,7 @@ fn name() -> impl Strategy<Value = String> {
         prop::collection::vec(prop::sample::select(vec!['a', '%', '2', 'F', '/', '.']), 1..5);
     let any = prop::collection::vec(any::<char>(), 1..31);
     let text = prop_oneof![near, any].prop_map(String::from_iter);
-    text.prop_filter("not a name", |text| Name::new(text).is_ok())
+    text.prop_filter("not a name", |text| new_name(text).is_ok())
 }
 
 proptest! {

@@ -102,7 +102,7 @@ const IMPORTED: &str = "imported";
 fn a_killed_writer_leaves_whole_motions() {
     let (_dir, library) = library();
     for round in 0..20 {
-        write_and_kill(library.dir(), 1 + round % 4);
+        write_and_kill(library.dir(), WRITES, 1 + round % 4);
         let names = names(&library);
         for name in &names {
             let found = library.load(name).unwrap();
@@ -114,19 +114,43 @@ fn a_killed_writer_leaves_whole_motions() {
     }
 }
 
-/// Runs the test below as a process of its own, until it has written so often.
-fn write_and_kill(dir: &Path, writes: usize) {
+/// The last that was acknowledged and the one before it are there, wherever the kill came.
+#[test]
+fn a_killed_writer_loses_nothing_that_it_said_was_kept() {
+    let (_dir, library) = library();
+    let mut last = 0;
+    for round in 0..40 {
+        last += write_and_kill(library.dir(), KEEPS, 1 + round % 5) as u32;
+        let listing = library.list().unwrap();
+        assert_eq!(listing.problems, []);
+        let frames: Vec<_> = listing.motions.iter().map(|motion| motion.frames as u32).collect();
+        // One more may be there, and then what it made the older one's older one may have gone.
+        let (before, after) = (last.max(2) - 1, last + 1);
+        let whole = frames.contains(&before) || frames.contains(&after);
+        assert!(frames.contains(&last) && whole, "{last} of {frames:?}");
+        // The next writer goes on from what is there.
+        last = frames.into_iter().max().unwrap();
+    }
+}
+
+const WRITES: &str = "library::races::writes_until_it_is_killed";
+const KEEPS: &str = "library::races::keeps_until_it_is_killed";
+
+/// Runs a test below as a process of its own, until it has written so often; tells how often.
+fn write_and_kill(dir: &Path, test: &str, writes: usize) -> usize {
     let mut child = Command::new(env::current_exe().unwrap())
-        .args(["library::races::writes_until_it_is_killed", "--exact", "--ignored", "--nocapture"])
+        .args([test, "--exact", "--ignored", "--nocapture"])
         .env(DIRECTORY, dir)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let written = lines.filter(|line| line.ends_with(WRITTEN)).take(writes).count();
+    let mut lines = lines.filter(|line| line.ends_with(WRITTEN));
+    let written = lines.by_ref().take(writes).count();
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(written, writes);
+    written + lines.count()
 }
 
 #[test]
@@ -141,6 +165,18 @@ fn writes_until_it_is_killed() {
         let _ = library.delete(IMPORTED);
         library.import(&part(IMPORTED, 1000, 10), false, true).unwrap();
         library.import(&part(IMPORTED, 1200, 400), true, false).unwrap();
+        println!("{WRITTEN}");
+    }
+}
+
+#[test]
+#[ignore = "another test runs it as a process, and kills it"]
+fn keeps_until_it_is_killed() {
+    let Some(dir) = env::var_os(DIRECTORY) else { return };
+    let library = Library::new(dir.into());
+    let newest = library.list().unwrap().motions.into_iter().map(|motion| motion.frames).max();
+    for frames in newest.unwrap_or(0) as u32 + 1.. {
+        library.keep(&motion("wave", frames)).unwrap();
         println!("{WRITTEN}");
     }
 }
