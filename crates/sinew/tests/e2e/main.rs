@@ -1,9 +1,22 @@
 //! Simulator, daemon and clients as processes of their own, joined by pseudo-terminals and
-//! sockets. What reaches the robot is read from the daemon's record of the line.
+//! sockets. What reaches the robot is read from the daemon's record of the line, or at the line's
+//! end where the time counts.
+//!
+//! `SINEW_E2E_BINARY` names another build to be tested.
 
 #![cfg(feature = "vacuum")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[allow(dead_code, reason = "the bench has uses for the rest")]
+#[path = "../../benches/daemon/attackers.rs"]
+mod attackers;
+#[allow(dead_code, reason = "the bench has uses for the rest")]
+#[path = "../../benches/daemon/line.rs"]
+mod line;
+#[path = "../../benches/daemon/priority.rs"]
+mod priority;
+
+mod attack;
 mod cli;
 mod clients;
 mod control;
@@ -16,3 +29,4 @@ mod refusals;
 mod safety;
 mod support;
 mod teach;
+mod track;
