@@ -161,12 +161,15 @@ impl Socket {
     }
 
     pub(crate) fn send(&mut self, message: &Value) {
+        self.send_text(&message.to_string());
+    }
+
+    pub(crate) fn send_text(&mut self, text: &str) {
         const MASK: [u8; 4] = [0x37, 0xFA, 0x21, 0x3D];
-        let text = message.to_string().into_bytes();
-        let mut frame = vec![0x81, 0x80 | 126];
-        frame.extend(u16::try_from(text.len()).unwrap().to_be_bytes());
+        let mut frame = vec![0x81, 0x80 | 127];
+        frame.extend(u64::try_from(text.len()).unwrap().to_be_bytes());
         frame.extend(MASK);
-        frame.extend(text.iter().zip(MASK.iter().cycle()).map(|(byte, mask)| byte ^ mask));
+        frame.extend(text.bytes().zip(MASK.iter().cycle()).map(|(byte, mask)| byte ^ mask));
         self.0.write_all(&frame).unwrap();
     }
 

@@ -20,12 +20,14 @@ use crate::{
     clients::{Lines, auth, connect, control, turn},
     line::Line,
     priority::raise_priority,
-    support::{CONTROL_TOKEN, DEADLINE, Dir, Process, serve, sinew, until},
+    support::{CONTROL_TOKEN, Dir, Process, serve, sinew, until},
 };
 
 /// A heartbeat, what the line carries meanwhile, and what a busy machine adds: the bench has the
 /// figures that count.
 pub(crate) const PROMPT: Duration = Duration::from_millis(150);
+/// Nothing that is sent takes this long to come to the line's end.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Below that of the thread at the line's end.
 const PRIORITY: u8 = 50;
 /// The first bytes of the frames that move the wheels.
@@ -94,7 +96,12 @@ impl Track {
     /// Looks at the line for so many of its beats; none of them may move the wheels.
     #[track_caller]
     pub(crate) fn assert_stands(&self, beats: usize) {
-        let begin = Instant::now();
+        self.assert_stands_since(Instant::now(), beats);
+    }
+
+    /// The same from a moment on.
+    #[track_caller]
+    pub(crate) fn assert_stands_since(&self, begin: Instant, beats: usize) {
         let mut seen = 0;
         while seen < beats {
             let frame = self.await_frame("a beat", |frame| frame.at >= begin);
@@ -104,7 +111,7 @@ impl Track {
     }
 
     fn await_frame(&self, what: &str, is_it: impl Fn(&Received) -> bool) -> Received {
-        let patience = Instant::now() + DEADLINE;
+        let patience = Instant::now() + PATIENCE;
         while Instant::now() < patience {
             if let Ok(frame) = self.line.frames.recv_timeout(Duration::from_millis(100))
                 && is_it(&frame)
