@@ -224,12 +224,25 @@ fn crowd(target: &Target, count: usize, shared: &Shared) {
 }
 
 fn stranger(target: &Target, number: usize) -> io::Result<TcpStream> {
-    let address = [target.tcp, target.lines, target.http][number % 3];
-    let words: [&[u8]; 3] = [b"", b"{\"type\":", b"GET / HTTP/1.1\r\nHos"];
     let from = Ipv4Addr::new(127, 0, 1, 1 + (number % usize::from(STRANGERS_FROM)) as u8);
+    let (address, words) = target.half_said(number);
     let mut socket = connect_from(from, address)?;
-    socket.write_all(words[number / 3 % 3])?;
+    socket.write_all(words)?;
     Ok(socket)
+}
+
+impl Target {
+    /// One of the ports, and nothing or the beginning of something that could be said there: what
+    /// makes no sense would be answered and the connection closed.
+    pub(crate) fn half_said(&self, number: usize) -> (SocketAddr, &'static [u8]) {
+        let ports: [(SocketAddr, [&[u8]; 3]); 3] = [
+            (self.tcp, [b"", b"{\"type\":", b"\0\0\0\x20{"]),
+            (self.lines, [b"", b"{\"type\":", b"{\"type\":\"Stop\"}"]),
+            (self.http, [b"", b"GET / HTTP/1.1\r\nHos", b"POST /api/v1/robots/vac"]),
+        ];
+        let (address, words) = ports[number % 3];
+        (address, words[number / 3 % 3])
+    }
 }
 
 /// A connection from an address of this machine. It ends without a trace: ports that wait for

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     clients::{HANDSHAKE, connect, control, drive, led, post, request, stop},
-    support::{Dir, Rig, STILL},
+    support::{Dir, FORWARD, Rig, STILL},
 };
 
 fn raw(command: &str, payload: &str) -> Value {
@@ -53,15 +53,31 @@ fn nothing_that_goes_on_moving_is_asked_by_post() {
 }
 
 #[test]
-fn raw_motion_is_refused_to_who_could_not_drive() {
+fn raw_motion_obeys_the_rules_of_motion() {
     let rig = Rig::start();
     let mut client = rig.lines();
     client.ok(control("drive", "Enable"));
     client.ok(stop());
+    let (forward, wheels) = (raw("0x66", "C8 00 00 00 00 00 00 00"), raw("0x67", "64 00 64 00"));
     let mark = rig.quiet();
-    client.fails(raw("0x66", "C8 00 00 00 00 00 00 00"), "not_ready");
-    client.fails(raw("0x67", "64 00 64 00"), "not_ready");
-    rig.expect(mark, "nothing", &[]);
+    // Stopped, and while another client has the controls.
+    for message in [&forward, &wheels] {
+        client.fails(message.clone(), "not_ready");
+        rig.lines().fails(message.clone(), "busy");
+    }
+    client.ok(control("drive", "Enable"));
+    // Over the limit.
+    for (command, payload) in [("0x66", "F4 01 00 00 00 00 00 00"), ("0x67", "F4 01 F4 01")] {
+        let answer = client.ask(raw(command, payload));
+        assert_eq!(answer["ok"], false, "{answer}");
+    }
+    rig.expect(mark, "only the mode", &["65 02"]);
+    // The dead-man.
+    client.ok(forward);
+    let moving = rig.await_frame(mark, FORWARD);
+    let still = rig.await_frame(moving, STILL);
+    let took = rig.at(still) - rig.at(moving);
+    assert!((200_000..500_000).contains(&took), "{took} us");
 }
 
 /// The status of a WebSocket's handshake.

@@ -18,10 +18,20 @@ pub(crate) struct Lines {
     asked: u64,
 }
 
+impl From<TcpStream> for Lines {
+    fn from(socket: TcpStream) -> Self {
+        Lines { reader: BufReader::new(socket.try_clone().unwrap()), socket, asked: 0 }
+    }
+}
+
 impl Lines {
     pub(crate) fn connect(address: &str) -> Self {
-        let socket = connect(address);
-        Lines { reader: BufReader::new(socket.try_clone().unwrap()), socket, asked: 0 }
+        Self::from(connect(address))
+    }
+
+    /// Reads what is left of a line.
+    pub(crate) fn skip_line(&mut self) {
+        self.reader.read_line(&mut String::new()).unwrap();
     }
 
     /// What the daemon calls it.

@@ -168,10 +168,6 @@ impl Process {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Bytes in memory.
     pub(crate) fn resident(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
@@ -212,6 +208,15 @@ pub(crate) fn sinew(dir: &Dir) -> Command {
     let other = env::var_os("SINEW_E2E_BINARY");
     let mut command = Command::new(other.unwrap_or(env!("CARGO_BIN_EXE_sinew").into()));
     command.current_dir(&dir.0).env("XDG_DATA_HOME", &dir.0).env_remove("SINEW_TOKEN");
+    command
+}
+
+/// The same with so many descriptors at most.
+pub(crate) fn sinew_with_descriptors(dir: &Dir, count: u32) -> Command {
+    let plain = sinew(dir);
+    let mut command = Command::new("prlimit");
+    command.arg(format!("--nofile={count}")).arg(plain.get_program()).current_dir(&dir.0);
+    command.env("XDG_DATA_HOME", &dir.0).env_remove("SINEW_TOKEN");
     command
 }
 
