@@ -16,8 +16,8 @@ use crate::{
     client::Client,
     line::Line,
     micros,
+    priority::raise_priority,
     process::{Meter, Process},
-    raise_priority,
 };
 
 const COMMANDS: u32 = 2_000;

@@ -20,8 +20,8 @@ use crate::{
     fanout::Subscribers,
     line::Line,
     millis,
+    priority::raise_priority,
     process::{Meter, Process, Usage},
-    raise_priority,
 };
 
 const TIME: Duration = Duration::from_secs(20);

@@ -13,6 +13,7 @@ mod fanout;
 mod footprint;
 mod heartbeat;
 mod line;
+mod priority;
 mod process;
 mod teach;
 
@@ -129,22 +130,6 @@ impl Distribution {
     fn len(&self) -> usize {
         self.0.len()
     }
-}
-
-/// Asks for real-time priority for this thread, so that the load of the machine does not delay what
-/// is timed on it; whether it was given.
-fn raise_priority(priority: u8) -> bool {
-    use thread_priority::{
-        RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
-        set_thread_priority_and_policy, thread_native_id,
-    };
-    let Ok(value) = ThreadPriorityValue::try_from(priority) else { return false };
-    set_thread_priority_and_policy(
-        thread_native_id(),
-        ThreadPriority::Crossplatform(value),
-        ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo),
-    )
-    .is_ok()
 }
 
 /// Lets this process, and those it starts, have as many sockets as may be.

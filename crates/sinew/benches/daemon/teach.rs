@@ -16,8 +16,9 @@ use crate::{
     Bench, Distribution, Round, Row,
     client::Client,
     micros,
+    priority::raise_priority,
     process::{Meter, Process},
-    raise_priority, wait_for,
+    wait_for,
 };
 
 const TURNS: u32 = 1_000;

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{
     clients::{control, drive, led},
-    support::{ALL_OFF, FORWARD, Rig, STILL, run, until},
+    support::{ALL_OFF, CONTROL_TOKEN, FORWARD, READ_TOKEN, Rig, STILL, run, until},
 };
 
 #[test]
@@ -67,7 +67,7 @@ fn clients_of_all_ports_share_one_pair_of_controls() {
 #[test]
 fn a_read_only_token_may_look_and_stop_but_not_drive() {
     let dir = crate::support::Dir::new();
-    let tokens = dir.file("tokens", "control all-of-it\nread only-look\n");
+    let tokens = dir.tokens();
     let lines = ["--tcp", "off", "--http", "off", "--lines", "0.0.0.0:0"];
     let rig = Rig::booting(&[&lines[..], &["--token-file", &tokens]].concat());
     assert_eq!(rig.ready["tcp"], json!(null));
@@ -79,8 +79,8 @@ fn a_read_only_token_may_look_and_stop_but_not_drive() {
     stranger.fails(json!({ "type": "Auth", "token": "guess" }), "unauthorized");
 
     let (mut reader, mut driver) = (rig.lines(), rig.lines());
-    reader.ok(json!({ "type": "Auth", "token": "only-look" }));
-    driver.ok(json!({ "type": "Auth", "token": "all-of-it" }));
+    reader.ok(json!({ "type": "Auth", "token": READ_TOKEN }));
+    driver.ok(json!({ "type": "Auth", "token": CONTROL_TOKEN }));
     until("the robot", || {
         let robots = reader.ok(json!({ "type": "Robots" }));
         (robots["robots"][0]["link"]["state"] == "ready").then_some(())
@@ -104,9 +104,9 @@ fn a_read_only_token_may_look_and_stop_but_not_drive() {
         let server = format!("127.0.0.1:{port}");
         run(&dir, &[args, &["--server", &server, "--token", token]].concat())
     };
-    ask("only-look", &["status"]).ok();
-    ask("only-look", &["stop"]).ok();
-    let refused = ask("only-look", &["vacuum", "led", "3"]);
+    ask(READ_TOKEN, &["status"]).ok();
+    ask(READ_TOKEN, &["stop"]).ok();
+    let refused = ask(READ_TOKEN, &["vacuum", "led", "3"]);
     assert_eq!(refused.code, Some(1));
     assert!(refused.stderr.contains("unauthorized"), "{refused:?}");
     assert_eq!(ask("guess", &["status"]).code, Some(1));

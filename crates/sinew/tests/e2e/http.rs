@@ -8,25 +8,12 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    clients::{control, drive, led},
-    support::{ALL_OFF, DEADLINE, FORWARD, Rig, STILL, until},
+    clients::{Socket, control, drive, led},
+    support::{ALL_OFF, FORWARD, Rig, STILL, until},
 };
 
-/// One request: status, head and body.
 fn request(rig: &Rig, line: &str, headers: &str, body: &str) -> (u16, String, String) {
-    let mut socket = TcpStream::connect(rig.address("http")).unwrap();
-    socket.set_read_timeout(Some(DEADLINE)).unwrap();
-    let host = rig.address("http");
-    let length = body.len();
-    let head = format!(
-        "{line} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n"
-    );
-    socket.write_all((head + body).as_bytes()).unwrap();
-    let mut answer = String::new();
-    socket.read_to_string(&mut answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    (status, head.to_lowercase(), body.to_owned())
+    crate::clients::request(rig.address("http"), line, headers, body)
 }
 
 fn get(rig: &Rig, path: &str) -> (u16, Value) {
@@ -117,85 +104,10 @@ fn metrics_are_there_and_pages_of_others_are_kept_out() {
     assert_eq!(request(&rig, "GET /nothing", "", "").0, 404);
 }
 
-/// A WebSocket with the key of RFC 6455's example.
-struct Socket(TcpStream);
-
-impl Socket {
-    fn connect(rig: &Rig) -> Self {
-        let mut socket = TcpStream::connect(rig.address("http")).unwrap();
-        socket.set_read_timeout(Some(DEADLINE)).unwrap();
-        let host = rig.address("http");
-        let handshake = format!(
-            "GET /ws HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nUpgrade: websocket\r\n\
-             Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
-             Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-        );
-        socket.write_all(handshake.as_bytes()).unwrap();
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            socket.read_exact(&mut byte).unwrap();
-            head.push(byte[0]);
-        }
-        let head = String::from_utf8(head).unwrap();
-        assert!(head.starts_with("HTTP/1.1 101"), "{head}");
-        assert!(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
-        Socket(socket)
-    }
-
-    fn send(&mut self, message: &Value) {
-        const MASK: [u8; 4] = [0x37, 0xFA, 0x21, 0x3D];
-        let text = message.to_string().into_bytes();
-        let mut frame = vec![0x81, 0x80 | 126];
-        frame.extend(u16::try_from(text.len()).unwrap().to_be_bytes());
-        frame.extend(MASK);
-        frame.extend(text.iter().zip(MASK.iter().cycle()).map(|(byte, mask)| byte ^ mask));
-        self.0.write_all(&frame).unwrap();
-    }
-
-    fn next(&mut self) -> Value {
-        let mut head = [0; 2];
-        self.0.read_exact(&mut head).unwrap();
-        assert_eq!(head[0], 0x81, "one text frame");
-        let length = match head[1] {
-            126 => {
-                let mut length = [0; 2];
-                self.0.read_exact(&mut length).unwrap();
-                u16::from_be_bytes(length).into()
-            }
-            short => usize::from(short),
-        };
-        let mut text = vec![0; length];
-        self.0.read_exact(&mut text).unwrap();
-        serde_json::from_slice(&text).unwrap()
-    }
-
-    fn next_of(&mut self, topic: &str) -> Value {
-        loop {
-            let message = self.next();
-            if message["topic"] == topic {
-                return message["data"].clone();
-            }
-        }
-    }
-
-    fn ok(&mut self, mut message: Value) -> Value {
-        message["req"] = "ws".into();
-        self.send(&message);
-        loop {
-            let answer = self.next();
-            if answer["req"] == "ws" {
-                assert_eq!(answer["ok"], true, "{answer}");
-                return answer;
-            }
-        }
-    }
-}
-
 #[test]
 fn a_websocket_subscribes_drives_and_stops_the_robot_with_its_end() {
     let rig = Rig::with(&["--deadman-ms", "2000"]);
-    let mut page = Socket::connect(&rig);
+    let mut page = Socket::connect(rig.address("http"));
     page.ok(json!({ "type": "Subscribe", "topics": ["state", "events", "sensors/gd32_status"] }));
     assert_eq!(page.next_of("state")["link"]["state"], "ready");
     let status = page.next_of("sensors/gd32_status");

@@ -1,9 +1,23 @@
 //! Simulator, daemon and clients as processes of their own, joined by pseudo-terminals and
-//! sockets. What reaches the robot is read from the daemon's record of the line.
+//! sockets. What reaches the robot is read from the daemon's record of the line, or at the line's
+//! end where the time counts.
+//!
+//! `SINEW_E2E_BINARY` names another build to be tested.
 
 #![cfg(feature = "vacuum")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[allow(dead_code, reason = "the bench has uses for the rest")]
+#[path = "../../benches/daemon/attackers.rs"]
+mod attackers;
+#[allow(dead_code, reason = "the bench has uses for the rest")]
+#[path = "../../benches/daemon/line.rs"]
+mod line;
+#[path = "../../benches/daemon/priority.rs"]
+mod priority;
+
+mod attack;
+mod browser;
 mod cli;
 mod clients;
 mod control;
@@ -12,7 +26,14 @@ mod faults;
 mod foreign;
 mod http;
 mod library;
+mod namespace;
+mod pause;
 mod refusals;
 mod safety;
+mod stops;
+mod strangers;
 mod support;
 mod teach;
+mod tokens;
+mod track;
+mod vanish;

@@ -169,6 +169,8 @@ fn what_is_wrong_is_refused_with_a_reason_and_never_sent() {
 fn rubbish_costs_its_sender_nothing_but_an_error() {
     let rig = Rig::start();
     let mut client = rig.lines();
+    // A stranger may say less than this.
+    client.ok(json!({ "type": "Robots" }));
     let mark = rig.quiet();
     let deep = "[".repeat(100_000);
     let rubbish: [&[u8]; 8] = [
@@ -212,12 +214,15 @@ fn a_message_of_two_mebibytes_ends_its_own_connection_only() {
     large.extend_from_slice(led(1).to_string().as_bytes());
 
     let mut client = rig.lines();
+    client.ok(json!({ "type": "Robots" }));
     // The daemon may close before it has read all.
     let _ = client.socket.write_all(&[&large[..], b"\n"].concat());
     assert_eq!(client.next()["error"]["code"], "too_large");
     assert_eq!(client.try_next(), None);
 
     let mut old = rig.prefixed();
+    old.send(br#"{"type":"Robots","req":1}"#);
+    assert_eq!(old.next_of("reply")["ok"], true);
     let length = u32::try_from(large.len()).unwrap().to_be_bytes();
     let _ = old.socket.write_all(&[&length, &large[..]].concat());
     assert_eq!(old.next_of("reply")["error"]["code"], "too_large");

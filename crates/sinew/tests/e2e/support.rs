@@ -4,7 +4,8 @@ use std::{
     cell::RefCell,
     env,
     fs::{self, File},
-    io::{BufRead, BufReader, Read},
+    io::{BufRead, BufReader, Read, Write},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
@@ -16,6 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::clients::{Lines, Prefixed};
@@ -56,7 +58,23 @@ impl Dir {
         fs::write(self.join(name), text).unwrap();
         self.join(name).to_str().unwrap().to_owned()
     }
+
+    /// The same for a file that its owner alone may read.
+    pub(crate) fn secret(&self, name: &str, text: &str) -> String {
+        let path = self.join(name);
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(&path);
+        file.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// Tokens for clients that may do everything, and for those that may look and stop.
+    pub(crate) fn tokens(&self) -> String {
+        self.secret("tokens", &format!("control {CONTROL_TOKEN}\nread {READ_TOKEN}\n"))
+    }
 }
+
+pub(crate) const CONTROL_TOKEN: &str = "control-0123456789abcdef";
+pub(crate) const READ_TOKEN: &str = "read-0123456789abcdef";
 
 impl Drop for Dir {
     fn drop(&mut self) {
@@ -140,8 +158,21 @@ impl Process {
     }
 
     pub(crate) fn signal(&self, name: &str) {
-        let command = format!("kill -{name} {}", self.child.id());
-        assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
+        let signal = match name {
+            "CONT" => Signal::CONT,
+            "INT" => Signal::INT,
+            "STOP" => Signal::STOP,
+            "TERM" => Signal::TERM,
+            other => panic!("no signal {other}"),
+        };
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Bytes in memory.
+    pub(crate) fn resident(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
     }
 
     /// SIGKILL: it gets no chance to say goodbye.
@@ -172,9 +203,20 @@ impl Drop for Process {
     }
 }
 
-fn sinew(dir: &Dir) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sinew"));
+/// `sinew` in this directory: the build under test, or another one to compare it with.
+pub(crate) fn sinew(dir: &Dir) -> Command {
+    let other = env::var_os("SINEW_E2E_BINARY");
+    let mut command = Command::new(other.unwrap_or(env!("CARGO_BIN_EXE_sinew").into()));
     command.current_dir(&dir.0).env("XDG_DATA_HOME", &dir.0).env_remove("SINEW_TOKEN");
+    command
+}
+
+/// The same with so many descriptors at most.
+pub(crate) fn sinew_with_descriptors(dir: &Dir, count: u32) -> Command {
+    let plain = sinew(dir);
+    let mut command = Command::new("prlimit");
+    command.arg(format!("--nofile={count}")).arg(plain.get_program()).current_dir(&dir.0);
+    command.env("XDG_DATA_HOME", &dir.0).env_remove("SINEW_TOKEN");
     command
 }
 
@@ -192,8 +234,6 @@ pub(crate) struct Rig {
     pub(crate) dir: Dir,
 }
 
-const ANY: &str = "127.0.0.1:0";
-
 pub(crate) fn simulator(dir: &Dir) -> Process {
     let sim = Process::sinew(dir, &["sim", "vacuum", "--symlink", "port", "--json"]);
     assert_eq!(sim.ready()["link"], "serial:port");
@@ -203,14 +243,18 @@ pub(crate) fn simulator(dir: &Dir) -> Process {
 /// A daemon for the port of this name, and what it said when it was ready.
 pub(crate) fn daemon(dir: &Dir, port: &str, record: &str, more: &[&str]) -> (Process, Value) {
     let link = format!("serial:{}", dir.join(port).display());
-    let mut args = vec!["serve", "--json", "--vacuum", &link, "--record", record];
+    serve(sinew(dir), &link, &[&["--record", record], more].concat())
+}
+
+/// A daemon for a vacuum on this link, on ports that are free unless they are given.
+pub(crate) fn serve(mut sinew: Command, link: &str, more: &[&str]) -> (Process, Value) {
+    sinew.args(["serve", "--json", "--vacuum", link]).args(more);
     for port in ["--tcp", "--lines", "--http"] {
         if !more.contains(&port) {
-            args.extend([port, ANY]);
+            sinew.args([port, "127.0.0.1:0"]);
         }
     }
-    args.extend(more);
-    let daemon = Process::sinew(dir, &args);
+    let daemon = Process::spawn(&mut sinew);
     let ready = daemon.ready();
     (daemon, ready)
 }
