@@ -182,10 +182,10 @@ fn parse(members: &Map<String, Value>) -> Result<(Option<String>, Asked), Refusa
             return Err(invalid(format!("confirm: wanted true or false, got {}", shown(other))));
         }
     };
-    match (asked(kind, members, confirmed)?, surplus) {
-        (halt @ Asked::Halt(_), _) => Ok((robot, halt)),
+    match (asked(kind, members, confirmed), surplus) {
+        (Ok(halt @ Asked::Halt(_)), _) => Ok((robot, halt)),
         (_, Some(surplus)) => Err(invalid(surplus)),
-        (asked, None) => Ok((robot, asked)),
+        (asked, None) => Ok((robot, asked?)),
     }
 }
 
