@@ -6,4 +6,5 @@ mod address;
 mod faults;
 mod g1;
 mod library;
+mod orders;
 mod vacuum;

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const FORWARD: Command = Command::Velocity { linear: 0.2, angular: 0.0 };
 const ENABLE: Command = Command::DriveEnable { mode: 2 };
 
-fn runtime() -> Runtime {
+pub(crate) fn runtime() -> Runtime {
     Builder::new_current_thread().build().unwrap()
 }
 
@@ -25,7 +25,7 @@ fn serial(path: &Path) -> Address {
     Address::Serial { path: path.into(), baud: 115_200 }
 }
 
-fn spawn(address: Address) -> Vacuum {
+pub(crate) fn spawn(address: Address) -> Vacuum {
     Vacuum::spawn(address, Settings::default(), Tap::default()).unwrap()
 }
 
@@ -34,7 +34,7 @@ fn name(what: &str) -> PathBuf {
     std::env::temp_dir().join(format!("sinew-io-{}-{what}", std::process::id()))
 }
 
-fn until(vacuum: &Vacuum, what: &str, holds: impl Fn(&State) -> bool) {
+pub(crate) fn until(vacuum: &Vacuum, what: &str, holds: impl Fn(&State) -> bool) {
     let start = Instant::now();
     while !holds(&vacuum.state()) {
         assert!(start.elapsed() < PATIENCE, "{what}: {:?}", vacuum.state());
@@ -42,7 +42,7 @@ fn until(vacuum: &Vacuum, what: &str, holds: impl Fn(&State) -> bool) {
     }
 }
 
-fn is_ready(state: &State) -> bool {
+pub(crate) fn is_ready(state: &State) -> bool {
     state.link == Link::Ready
 }
 
@@ -53,8 +53,10 @@ fn drive(vacuum: &Vacuum, runtime: &Runtime, distance: f64) {
     while vacuum.state().distance < before + distance {
         if runtime.block_on(vacuum.execute(FORWARD, "test")).is_err() {
             // A machine so busy that the simulator fell silent for 200 ms: a lost link, rightly.
+            // Or one so busy that this process fell silent: a pause, after which an Enable that came
+            // too soon is refused.
             until(vacuum, "the link", is_ready);
-            runtime.block_on(vacuum.execute(ENABLE, "test")).unwrap();
+            let _ = runtime.block_on(vacuum.execute(ENABLE, "test"));
         }
         assert!(start.elapsed() < PATIENCE);
         std::thread::sleep(Duration::from_millis(20));

@@ -123,6 +123,10 @@ impl Outbox {
         true
     }
 
+    pub(super) fn is_stopping(&self) -> bool {
+        !self.zeros.is_empty() || !self.stop.is_empty() || self.owes_zero
+    }
+
     /// Whether the next beat is the zero velocity of a stop.
     pub(super) fn owes_zero(&self) -> bool {
         self.owes_zero

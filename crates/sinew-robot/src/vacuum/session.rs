@@ -169,6 +169,11 @@ impl Session {
         self.outbox.next_event()
     }
 
+    /// Whether a stop has frames that the port has not taken.
+    pub fn is_stopping(&self) -> bool {
+        self.outbox.is_stopping()
+    }
+
     /// When to call [`handle_timeout`](Self::handle_timeout), if nothing happens before.
     pub fn poll_timeout(&self) -> Option<Instant> {
         if !self.state.link.is_open() {

@@ -100,6 +100,26 @@ impl Bench {
         self.drain();
     }
 
+    pub(crate) fn take(&mut self, by: &str) {
+        self.session.taken(self.now, by);
+        self.drain();
+    }
+
+    /// The host did not run for a while, and then says so.
+    pub(crate) fn pause(&mut self, time: Duration) {
+        self.sleep(time);
+        self.session.paused(self.now, time);
+        self.drain();
+    }
+
+    /// A command that came a while ago.
+    pub(crate) fn execute_old(&mut self, age: Duration, command: Command) -> Result<(), Refusal> {
+        let received = self.now.checked_sub(age).unwrap();
+        let done = self.session.execute_received(self.now, received, command, WHO);
+        self.drain();
+        done
+    }
+
     pub(crate) fn input(&mut self, bytes: &[u8]) {
         self.session.handle_input(self.now, bytes);
         self.drain();

@@ -11,5 +11,7 @@ mod drive;
 mod link;
 mod odometry;
 mod outputs;
+mod pace;
 mod safety;
 mod sensors;
+mod stops;

@@ -10,6 +10,7 @@ mod dock;
 mod drive;
 mod examples;
 mod harness;
+mod line;
 mod model;
 mod rules;
 mod seeds;
