@@ -7,6 +7,7 @@
 mod cli;
 mod clients;
 mod control;
+mod disk;
 mod examples;
 mod faults;
 mod foreign;
