@@ -52,7 +52,7 @@ fn main() -> ExitCode {
                 let error = serde_json::json!({ "code": code, "message": format!("{error:#}") });
                 let said = serde_json::json!({ "ok": false, "error": error });
                 // Nobody to tell is no other failure.
-                let _ = writeln!(std::io::stdout(), "{said}");
+                let _ = writeln!(std::io::stdout(), "{}", output::printable_json(&said));
             }
             ExitCode::from(FAILED)
         }

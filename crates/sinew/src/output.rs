@@ -1,8 +1,9 @@
-//! Colours, and what a closed pipe means.
+//! Colours, texts of others, and what a closed pipe means.
 
-use std::io;
+use std::{fmt::Display, io};
 
 use anstyle::{AnsiColor, Color, Reset, Style};
+use sinew_wire::text::is_unshowable;
 
 pub(crate) const RED: Style = Style::new().fg_color(Some(Color::Ansi(AnsiColor::Red))).bold();
 pub(crate) const GREEN: Style = Style::new().fg_color(Some(Color::Ansi(AnsiColor::Green)));
@@ -19,14 +20,25 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Somebody else's text without anything that moves a cursor or turns the direction of writing.
+/// A text from a daemon, a robot or a file, without anything that moves a cursor or turns the
+/// direction of writing.
 pub(crate) fn printable(text: &str) -> String {
-    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let escaped = |c: char| match c {
-        c if c.is_control() || turns(c) => c.escape_default().collect(),
+        c if is_unshowable(c) => c.escape_default().collect(),
         c => c.to_string(),
     };
     text.chars().map(escaped).collect::<String>()
+}
+
+/// JSON that says the same, without such characters. They stand in strings only, all of them in 16
+/// bits, so that each has an escape of JSON's own.
+pub(crate) fn printable_json(json: &impl Display) -> String {
+    let escaped = |c: char| match c {
+        '\n' => c.to_string(),
+        c if is_unshowable(c) => format!("\\u{:04x}", u32::from(c)),
+        c => c.to_string(),
+    };
+    json.to_string().chars().map(escaped).collect()
 }
 
 /// Says that a command was carried out: nothing for people, an object for programs.

@@ -11,7 +11,7 @@ use sinew_io::{
 };
 use sinew_robot::{
     Code,
-    teach::{Answer, Link, Settings, State, Target, Verb},
+    teach::{Answer, Event, Link, Settings, State, Target, Verb},
     trajectory::{Document, G1_ARMS, Interpolation, Manner, Plan, Recording},
 };
 use sinew_sim::g1::Options;
@@ -239,5 +239,59 @@ fn a_hand_moves_soft_arms_and_no_others() {
     hand.move_arm(3, 0.5);
     hand.move_arm(99, 0.5);
     until(&g1, "move", |state| state.positions.is_some_and(|at| (at[3] - 0.5).abs() < 0.01));
+    g1.shut_down();
+}
+
+/// One that has been taught a motion which repeats, over UDP.
+fn taught(simulator: &G1Simulator) -> G1 {
+    let g1 = g1(simulator.address(), Layout::Documented);
+    ask(&g1, Verb::Enter).unwrap();
+    ask(&g1, Verb::RecordStart { name: None }).unwrap();
+    until(&g1, "frames", |state| state.recorded_frames >= 25);
+    ask(&g1, Verb::RecordStop).unwrap();
+    ask(&g1, Verb::Save { name: Some("wave".into()), looped: true, library: false }).unwrap();
+    g1
+}
+
+#[test]
+fn who_takes_the_controls_ends_what_plays_and_not_teaching() {
+    let simulator = simulator(None);
+    let g1 = taught(&simulator);
+    ask(&g1, play("wave")).unwrap();
+    until(&g1, "playing", |state| state.mode == Some(3));
+    let mut events = g1.events();
+    g1.taken("newcomer");
+    until(&g1, "teaching", |state| state.playing.is_none() && state.mode == Some(1));
+    assert!(g1.state().teaching);
+    let mut why = None;
+    while let Ok(event) = events.try_recv() {
+        match &*event {
+            Event::PlayEnded { why: said, .. } => why = Some(said.clone()),
+            Event::Teaching { .. } => panic!("{event:?}"),
+            _ => {}
+        }
+    }
+    assert_eq!(why.as_deref(), Some("newcomer took the controls"));
+    g1.shut_down();
+}
+
+/// A play from the library is several steps; what is left of them is not done.
+#[test]
+fn what_was_asked_for_before_a_takeover_does_not_move_the_arms_after_it() {
+    let simulator = simulator(None);
+    let g1 = taught(&simulator);
+    let runtime = Builder::new_current_thread().build().unwrap();
+    let ticket = g1.ticket();
+    runtime.block_on(g1.teach_since(ticket, Verb::List, "former")).unwrap();
+    g1.taken("newcomer");
+    for verb in [play("wave"), Verb::Enter] {
+        let refusal = runtime.block_on(g1.teach_since(ticket, verb, "former")).unwrap_err();
+        assert_eq!(refusal.code, Code::NotReady);
+        assert!(refusal.message.contains("newcomer took the controls"), "{refusal}");
+    }
+    // What moves nothing is done, and so is what the new holder asks for.
+    let save = Verb::Save { name: Some("kept".into()), looped: false, library: false };
+    runtime.block_on(g1.teach_since(ticket, save, "former")).unwrap();
+    runtime.block_on(g1.teach_since(g1.ticket(), play("wave"), "newcomer")).unwrap();
     g1.shut_down();
 }

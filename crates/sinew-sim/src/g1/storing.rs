@@ -62,7 +62,7 @@ impl Storing {
         Some(Output::Store { id: pending.id, actions })
     }
 
-    /// The power was cut: nobody waits for an answer. What the disk is at may still be done.
+    /// The power was cut: no client waits for an answer. What the disk is at may still be done.
     pub(super) fn restart(&mut self) {
         self.refused.clear();
         self.pending = self.pending.take().filter(|pending| pending.told);

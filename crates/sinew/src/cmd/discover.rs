@@ -6,7 +6,7 @@ use sinew_io::discovery::Query;
 
 use crate::{
     DONE, FAILED,
-    output::{BOLD, PLAIN},
+    output::{BOLD, PLAIN, printable, printable_json},
 };
 
 /// Ask the network for Unitree robots. Nothing is sent unless this is run.
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     let robots = query.run(|_| {})?;
     let mut out = anstream::stdout().lock();
     if json {
-        writeln!(out, "{}", serde_json::to_string(&robots)?)?;
+        writeln!(out, "{}", printable_json(&serde_json::to_string(&robots)?))?;
     } else if robots.is_empty() {
         drop(out);
         eprintln!(
@@ -57,7 +57,10 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
             writeln!(
                 out,
                 "{:<20} {:<16} {:<10} {} ms",
-                robot.sn, robot.ip, robot.interface, robot.after_ms
+                printable(&robot.sn),
+                robot.ip,
+                robot.interface,
+                robot.after_ms
             )?;
         }
     }

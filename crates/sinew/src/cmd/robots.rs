@@ -12,7 +12,7 @@ use crate::{
     DONE,
     client::{Client, Daemon},
     interrupt,
-    output::{self, BOLD, DIM, GREEN, PLAIN, RED, YELLOW},
+    output::{self, BOLD, DIM, GREEN, PLAIN, RED, YELLOW, printable, printable_json},
 };
 
 /// List the robots of the daemon.
@@ -53,7 +53,7 @@ pub(crate) fn robots(args: &RobotsArgs, json: bool) -> anyhow::Result<u8> {
     let data = args.daemon.connect()?.request(json!({ "type": "Robots" }))?;
     let mut out = anstream::stdout().lock();
     if json {
-        writeln!(out, "{}", data["robots"])?;
+        writeln!(out, "{}", printable_json(&data["robots"]))?;
         return Ok(DONE);
     }
     let robots = data["robots"].as_array().cloned().unwrap_or_default();
@@ -75,7 +75,7 @@ pub(crate) fn status(args: &StatusArgs, json: bool) -> anyhow::Result<u8> {
     let robot = one_robot(&mut args.daemon.connect()?, args.daemon.robot())?;
     let mut out = anstream::stdout().lock();
     if json {
-        writeln!(out, "{robot}")?;
+        writeln!(out, "{}", printable_json(&robot))?;
     } else {
         for line in describe(&robot) {
             writeln!(out, "{line}")?;
@@ -100,9 +100,9 @@ pub(crate) fn watch(args: &WatchArgs, json: bool) -> anyhow::Result<u8> {
         let Some(message) = client.next()? else { continue };
         let mut out = anstream::stdout().lock();
         if json {
-            writeln!(out, "{message}")?;
+            writeln!(out, "{}", printable_json(&message))?;
         } else if message["topic"] == "events" {
-            writeln!(out, "{}", message["data"])?;
+            writeln!(out, "{}", printable_json(&message["data"]))?;
             shown = 0;
         } else if message["topic"] == "state" {
             if in_place && shown > 0 {
@@ -152,7 +152,7 @@ fn describe(robot: &Value) -> Vec<String> {
         coloured_link(&robot["link"])
     )];
     let mut row = |name: &str, value: String| {
-        lines.push(format!("  {}{name:<10}{PLAIN} {value}", DIM.render()));
+        lines.push(format!("  {}{name:<10}{PLAIN} {}", DIM.render(), printable(&value)));
     };
     row(
         "seen",
@@ -250,11 +250,13 @@ fn teaching_rows(state: &Value, row: &mut impl FnMut(&str, String)) {
 
 fn link(link: &Value) -> String {
     match (&link["state"], &link["step"], &link["reason"]) {
-        (Value::String(state), Value::Number(step), Value::String(reason)) => {
-            format!("{state} at step {step}: {reason}")
+        (state @ Value::String(_), Value::Number(step), reason @ Value::String(_)) => {
+            format!("{} at step {step}: {}", text(state), text(reason))
         }
-        (Value::String(state), Value::Number(step), _) => format!("{state} (step {step} of 19)"),
-        (Value::String(state), ..) => state.clone(),
+        (state @ Value::String(_), Value::Number(step), _) => {
+            format!("{} (step {step} of 19)", text(state))
+        }
+        (state @ Value::String(_), ..) => text(state),
         _ => text(link),
     }
 }
@@ -270,9 +272,9 @@ fn coloured_link(value: &Value) -> String {
 
 fn text(value: &Value) -> String {
     match value {
-        Value::String(text) => text.clone(),
+        Value::String(text) => printable(text),
         Value::Null => "-".into(),
-        other => other.to_string(),
+        other => printable_json(other),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
     DONE,
     client::{Client, Daemon},
     interrupt,
-    output::{BOLD, PLAIN, printable},
+    output::{BOLD, PLAIN, printable, printable_json},
 };
 
 use self::screen::Progress;
@@ -210,7 +210,7 @@ fn list(client: &mut Client, json: bool) -> anyhow::Result<u8> {
         let mut data = robot?;
         data["library"] = motions.into();
         data["problems"] = library["problems"].clone();
-        writeln!(out, "{data}")?;
+        writeln!(out, "{}", printable_json(&data))?;
         return Ok(DONE);
     }
     let none = Vec::new();
@@ -227,7 +227,7 @@ fn list(client: &mut Client, json: bool) -> anyhow::Result<u8> {
             _ => &action["duration_ms"],
         };
         let place = if kept.is_some() { "robot, library" } else { "robot" };
-        row(&mut out, &action["id"].to_string(), action, duration, place)?;
+        row(&mut out, &printable_json(&action["id"]), action, duration, place)?;
     }
     for motion in motions.iter().filter(|motion| named(actions, &motion["name"]).is_none()) {
         row(&mut out, "-", motion, &motion["duration_ms"], "library")?;
@@ -263,7 +263,7 @@ fn row(
 fn told(data: &Value, json: bool) -> anyhow::Result<u8> {
     let mut out = std::io::stdout().lock();
     if json {
-        writeln!(out, "{data}")?;
+        writeln!(out, "{}", printable_json(data))?;
         return Ok(DONE);
     }
     if let (Some(frames), Some(keyframes)) = (data["frames"].as_u64(), data["keyframes"].as_u64()) {

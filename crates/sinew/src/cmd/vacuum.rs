@@ -6,7 +6,12 @@ use clap::{Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 
 use super::control::{carry_out, component_control};
-use crate::{DONE, client::Daemon, interrupt, output};
+use crate::{
+    DONE,
+    client::Daemon,
+    interrupt,
+    output::{self, printable, printable_json},
+};
 
 /// How often a velocity is sent anew; the robot stops 300 ms after the last one.
 const REFRESH: Duration = Duration::from_millis(100);
@@ -241,7 +246,7 @@ fn dock(args: &Args, json: bool) -> anyhow::Result<u8> {
             continue;
         }
         if json {
-            println!("{event}");
+            println!("{}", printable_json(event));
         }
         match event["dock"].as_str() {
             Some("arrived") => {
@@ -253,7 +258,7 @@ fn dock(args: &Args, json: bool) -> anyhow::Result<u8> {
             Some("gave_up") => {
                 anyhow::bail!("gave up: {}", event["reason"].as_str().unwrap_or("?"));
             }
-            _ if !json => println!("{}", event["phase"].as_str().unwrap_or("?")),
+            _ if !json => println!("{}", printable(event["phase"].as_str().unwrap_or("?"))),
             _ => {}
         }
     }

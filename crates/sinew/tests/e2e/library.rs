@@ -570,8 +570,6 @@ fn any_name_is_a_file_in_the_library_and_nowhere_else() {
         "x.json",
         "%2E",
         "CON",
-        "new\nline",
-        "\u{1b}[31mred",
         "7",
     ];
     for name in all {
@@ -590,13 +588,9 @@ fn any_name_is_a_file_in_the_library_and_nowhere_else() {
         .collect();
     beside.sort();
     assert_eq!(beside, ["library", "made.json"]);
-    // A terminal is told names, not moved by them.
-    let listed = school.teach(&["list"]).ok().stdout;
-    assert!(!listed.contains('\u{1b}') && listed.contains("[31mred"), "{listed:?}");
-    assert_eq!(listed.lines().count(), all.len(), "{listed}");
-    for name in ["../x", "波", "\u{1b}[31mred", &longest] {
-        let shown = school.teach(&["show", name]).ok().stdout;
-        assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    assert_eq!(school.teach(&["list"]).ok().stdout.lines().count(), all.len());
+    for name in ["../x", "波", &longest] {
+        school.teach(&["show", name]).ok();
         school.teach(&["delete", name]).ok();
         school.fails(&["show", name], 1, "not_found");
     }
@@ -607,6 +601,102 @@ fn any_name_is_a_file_in_the_library_and_nowhere_else() {
         let file = school.dir.file("made.json", &swinging("whatever", 10, 20).to_string());
         school.fails(&["import", &file, "--name", &name], 1, "invalid_argument");
     }
+}
+
+/// What moves a cursor, ends a line or turns the direction of writing.
+const UNSHOWABLE: [char; 10] = [
+    '\u{1b}', '\u{7}', '\u{85}', '\u{9b}', '\u{61c}', '\u{200f}', '\u{2028}', '\u{202e}',
+    '\u{2066}', '\u{2069}',
+];
+
+#[track_caller]
+fn is_shown(ended: &Ended) {
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(!said.contains(UNSHOWABLE), "{said:?}");
+}
+
+#[test]
+fn new_names_hold_nothing_that_cannot_be_shown() {
+    let school = School::open();
+    school.import("swing", 10, 20);
+    let file = school.dir.file("made.json", &swinging("whatever", 10, 20).to_string());
+    for c in UNSHOWABLE {
+        let name = format!("ab{c}cd");
+        for args in [
+            &["import", &file, "--name", &name][..],
+            &["rename", "swing", &name, "--library"],
+            &["save", &name],
+            &["save", &name, "--library"],
+            &["record", &name],
+        ] {
+            let ended = school.teach(args);
+            assert_eq!(ended.code, Some(1), "{args:?}: {ended:?}");
+            assert!(ended.stderr.contains("invalid_argument"), "{args:?}: {ended:?}");
+            is_shown(&ended);
+        }
+    }
+    assert_eq!(school.motions(), ["swing"]);
+}
+
+/// They came by other ways than ours: a terminal is told them, not moved by them.
+#[test]
+fn names_that_are_there_already_are_listed_played_and_deleted() {
+    let dir = Dir::new();
+    let kept: Vec<_> = UNSHOWABLE.iter().map(|c| format!("robot{c}cd")).collect();
+    let keyframes = json!([{ "joint": 18, "time_ms": 300, "value": 0.1 }]);
+    let actions: Vec<_> = kept
+        .iter()
+        .map(|name| {
+            json!({ "name": name, "saved_at": 1, "duration_ms": 300, "frames": 2, "flags": 1,
+                    "motion": { "keyframes": keyframes } })
+        })
+        .collect();
+    let store = dir.join("store");
+    fs::create_dir(&store).unwrap();
+    fs::write(store.join("actions.json"), Value::from(actions).to_string()).unwrap();
+    let store = store.display().to_string();
+    let robot = Process::sinew(&dir, &["sim", "g1", "--json", "--teach", ANY, "--store", &store]);
+    let link = robot.ready()["link"].as_str().unwrap().to_owned();
+    let (daemon, lines) = serve(&dir, &link, &[]);
+    let school = School { daemon, lines, link, _robot: robot, dir };
+    fs::create_dir_all(school.library()).unwrap();
+    let mut motions: Vec<_> = UNSHOWABLE.iter().map(|c| format!("file{c}cd")).collect();
+    for name in &motions {
+        let escape = |byte: u8| match byte {
+            b'a'..=b'z' => char::from(byte).to_string(),
+            _ => format!("%{byte:02X}"),
+        };
+        let file: String = name.bytes().map(escape).collect();
+        let path = school.library().join(format!("{file}.json"));
+        fs::write(path, swinging(name, 10, 20).to_string()).unwrap();
+    }
+    motions.sort_unstable();
+    let listed = school.teach(&["list"]).ok();
+    is_shown(&listed);
+    assert_eq!(listed.stdout.lines().count(), 2 * UNSHOWABLE.len(), "{}", listed.stdout);
+    let listed = school.teach(&["list", "--json"]).ok();
+    is_shown(&listed);
+    assert_eq!(names(&listed.json()["actions"]), kept, "programs get them as they are");
+    assert_eq!(names(&listed.json()["library"]), motions);
+    for name in &kept {
+        let (played, _) = school.play(&[name]);
+        is_shown(&played);
+        is_shown(&school.teach(&["delete", name]));
+    }
+    for name in motions.iter().take(3) {
+        let (played, _) = school.play(&[name, "--json"]);
+        is_shown(&played);
+        is_shown(&school.teach(&["show", name]).ok());
+        is_shown(&school.teach(&["show", name, "--json"]).ok());
+        is_shown(&school.teach(&["export", name]).ok());
+    }
+    for name in &motions {
+        is_shown(&school.teach(&["delete", name]).ok());
+        let ended = school.teach(&["show", name]);
+        assert!(ended.stderr.contains("not_found"), "{ended:?}");
+        is_shown(&ended);
+    }
+    assert_eq!(school.motions(), [""; 0]);
 }
 
 /// Files come from anywhere, and what they say is shown to somebody.

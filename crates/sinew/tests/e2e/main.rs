@@ -21,6 +21,7 @@ mod browser;
 mod cli;
 mod clients;
 mod control;
+mod disk;
 mod examples;
 mod faults;
 mod foreign;

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Dir, Ended, Process, run, until};
+use crate::{
+    clients::Lines,
+    support::{Dir, Ended, Process, run, until},
+};
 
 /// A robot and the daemon that talks to it.
 struct School {
@@ -114,4 +117,30 @@ fn a_robot_that_goes_is_lost() {
     let refused = school.teach(&["enter"]);
     assert_eq!(refused.code, Some(1));
     assert!(refused.stderr.contains("link_lost"), "{}", refused.stderr);
+}
+
+/// Taking the controls ends what another client has the robot play, its own actions too, but not
+/// teaching, which belongs to the robot.
+#[test]
+fn who_takes_the_controls_ends_playback_and_not_teaching() {
+    let school = School::open("documented");
+    let mut former = Lines::connect(&school.lines);
+    let teach = |op: &str| json!({ "type": "Teach", "op": op });
+    former.ok(teach("enter"));
+    former.ok(teach("record_start"));
+    until("frames", || (school.g1()["state"]["recorded_frames"].as_u64()? > 25).then_some(()));
+    former.ok(teach("record_stop"));
+    // The robot would repeat it for ever.
+    former.ok(json!({ "type": "Teach", "op": "save", "name": "wave", "loop": true }));
+    former.ok(json!({ "type": "Teach", "op": "play", "name": "wave" }));
+    until("playback", || (school.g1()["state"]["mode"] == 3).then_some(()));
+    let mut newcomer = Lines::connect(&school.lines);
+    newcomer.ok(json!({ "type": "TakeControl" }));
+    until("teaching alone", || {
+        let state = school.g1()["state"].clone();
+        assert_eq!(state["teaching"], true, "{state}");
+        (state["playing"].is_null() && state["mode"] == 1).then_some(())
+    });
+    newcomer.ok(teach("record_start"));
+    newcomer.ok(teach("exit"));
 }

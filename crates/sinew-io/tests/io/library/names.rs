@@ -87,7 +87,7 @@ fn new_names_hold_nothing_that_cannot_be_shown() {
     assert_eq!(files(library.dir()), ["wave.json"]);
 }
 
-/// Whoever put it there: it is listed as it is called, and can be had and got rid of.
+/// However it came there: it is listed as it is called, and can be had and got rid of.
 #[test]
 fn a_file_whose_name_cannot_be_shown_is_a_motion_all_the_same() {
     let (_dir, library) = library();

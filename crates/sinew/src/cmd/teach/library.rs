@@ -16,7 +16,11 @@ use sinew_robot::trajectory::{
 };
 
 use super::screen::columns;
-use crate::{DONE, client::Client, output::printable};
+use crate::{
+    DONE,
+    client::Client,
+    output::{printable, printable_json},
+};
 
 /// A file that is longer is no motion.
 const MAX_FILE: u64 = 16 << 20;
@@ -81,7 +85,7 @@ pub(super) fn export(
     }
     let text = match format {
         Format::Json if json => in_a_line(&document)?,
-        Format::Json => document.to_json(&G1_ARMS),
+        Format::Json => printable_json(&document.to_json(&G1_ARMS)),
         Format::Csv => to_csv(&document.recording, &G1_ARMS),
         Format::Svg => svg(&document.frames(Interpolation::Linear), &document.keyframes, &G1_ARMS),
     };
@@ -91,7 +95,7 @@ pub(super) fn export(
 
 fn in_a_line(document: &Document) -> anyhow::Result<String> {
     let value: Value = serde_json::from_str(&document.to_json(&G1_ARMS))?;
-    Ok(format!("{value}\n"))
+    Ok(format!("{}\n", printable_json(&value)))
 }
 
 /// A motion, as many messages as it takes.
@@ -188,7 +192,7 @@ pub(super) fn import(
     if json {
         let said = json!({ "name": name, "frames": frames, "duration_ms": document.duration_ms(),
                            "dropped": dropped });
-        writeln!(out, "{said}")?;
+        writeln!(out, "{}", printable_json(&said))?;
         return Ok(DONE);
     }
     writeln!(out, "{}: {frames} frames, {seconds:.1} s, in the library", printable(name))?;

@@ -12,7 +12,7 @@ use crate::{
     DONE, FAILED,
     client::Client,
     interrupt::{self, Interrupted},
-    output::printable,
+    output::{printable, printable_json},
 };
 
 #[derive(clap::Args)]
@@ -79,7 +79,7 @@ pub(super) fn run(client: &mut Client, args: &Args, json: bool) -> anyhow::Resul
             writeln!(out, "{seconds:.1} s in {pieces} pieces, off by at most {error:.4} rad")?;
         }
         for joint in data["limited"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            writeln!(out, "{joint} goes only as far as its limit")?;
+            writeln!(out, "{} goes only as far as its limit", printable(joint))?;
         }
     }
     drop(out);
@@ -132,7 +132,7 @@ fn wait(client: &mut Client, interrupted: &Interrupted, json: bool) -> anyhow::R
                 progress.end();
                 if json {
                     let mut out = std::io::stdout().lock();
-                    writeln!(out, "{data}")?;
+                    writeln!(out, "{}", printable_json(data))?;
                 } else if let Some(why) = data["why"].as_str() {
                     eprintln!("ended: {}", printable(why));
                 }
