@@ -32,7 +32,8 @@ const SUBSCRIBERS: usize = 50;
 /// Busy threads for each core.
 const CROWD: usize = 2;
 
-type Serve = fn(&Path, &str, &[&str]) -> anyhow::Result<Process>;
+/// How a daemon is started.
+pub(crate) type Serve = fn(&Path, &str, &[&str]) -> anyhow::Result<Process>;
 
 pub(crate) fn bench(bench: &Bench) -> anyhow::Result<()> {
     bench.case("heartbeat under full load", || round(Process::serve, true))?;

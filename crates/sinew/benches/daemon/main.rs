@@ -7,14 +7,18 @@
 
 #![allow(clippy::print_stdout, reason = "a bench prints")]
 
+mod attack;
+mod attackers;
 mod client;
 mod command;
+mod driver;
 mod fanout;
 mod footprint;
 mod heartbeat;
 mod line;
 mod priority;
 mod process;
+mod stopper;
 mod teach;
 
 use std::{
@@ -28,12 +32,16 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const ROUNDS: u32 = 3;
 
 fn main() -> anyhow::Result<()> {
+    if attack::run_as_attacker()? {
+        return Ok(());
+    }
     let filter = env::args().skip(1).find(|arg| !arg.starts_with('-')).unwrap_or_default();
     let bench = Bench { filter };
     println!("{:<44} {:>34}  target", "case", "figure");
     command::bench(&bench)?;
     teach::bench(&bench)?;
     heartbeat::bench(&bench)?;
+    attack::bench(&bench)?;
     fanout::bench(&bench)?;
     footprint::bench(&bench)
 }

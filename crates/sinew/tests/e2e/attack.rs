@@ -7,13 +7,19 @@ use serde_json::json;
 use crate::{
     attackers::Attack,
     clients::{auth, stop},
+    driver::Driver,
     line::Line,
     support::{READ_TOKEN, until},
-    track::{Driver, PROMPT, Track},
+    track::{PROMPT, Track},
 };
 
 /// What the daemon may have in memory, whatever others send.
 const MEMORY: u64 = 80_000_000;
+
+/// A robot whose dead-man is too late to be taken for a stop.
+fn track() -> Track {
+    Track::on(Line::start(110).unwrap(), &["--deadman-ms", "2000"])
+}
 
 /// Stops a driving robot again and again; it must stand at once and stay so.
 #[track_caller]
@@ -24,16 +30,15 @@ fn assert_stops(track: &Track, driver: &Driver, rounds: usize) {
         let took = track.time_to_stand(|| stopper.send(&stop().to_string()));
         assert!(took < PROMPT, "round {round}: stood after {took:?}");
         track.assert_stands(5);
-        driver.enable();
-        track.await_motion();
+        track.drive_on(driver);
     }
 }
 
 /// Control: without an attack the same is true at every commit.
 #[test]
 fn a_stop_is_prompt_when_nothing_happens() {
-    let track = Track::start();
-    let driver = Driver::start(&track, 50);
+    let track = track();
+    let driver = track.drive(50);
     assert_stops(&track, &driver, 10);
     let took = track.time_to_stand(|| track.daemon.signal("TERM"));
     assert!(took < PROMPT, "{took:?}");
@@ -41,8 +46,8 @@ fn a_stop_is_prompt_when_nothing_happens() {
 
 #[test]
 fn subscribe_bombs_of_readers_delay_neither_a_stop_nor_sigterm() {
-    let track = Track::start();
-    let driver = Driver::start(&track, 50);
+    let track = track();
+    let driver = track.drive(50);
     let mut stopper = track.lines();
     stopper.ok(auth(READ_TOKEN));
     let bombs = Attack::bombs(&track.target(Some(READ_TOKEN)), 3);
@@ -50,8 +55,7 @@ fn subscribe_bombs_of_readers_delay_neither_a_stop_nor_sigterm() {
     let took = track.time_to_stand(|| stopper.send(&stop().to_string()));
     assert!(took < PROMPT, "{took:?}");
     track.assert_stands(5);
-    driver.enable();
-    track.await_motion();
+    track.drive_on(&driver);
     assert_stops(&track, &driver, 10);
     let resident = track.daemon.resident();
     assert!(resident < MEMORY, "{resident} bytes");
@@ -61,8 +65,8 @@ fn subscribe_bombs_of_readers_delay_neither_a_stop_nor_sigterm() {
 
 #[test]
 fn floods_of_large_messages_do_not_delay_a_stop() {
-    let track = Track::start();
-    let driver = Driver::start(&track, 50);
+    let track = track();
+    let driver = track.drive(50);
     let floods = Attack::floods(&track.target(Some(READ_TOKEN)), 64);
     until("floods", || (floods.strokes() >= 64).then_some(()));
     assert_stops(&track, &driver, 10);
@@ -73,8 +77,9 @@ fn floods_of_large_messages_do_not_delay_a_stop() {
 #[test]
 fn a_driver_faster_than_the_line_is_stopped_within_a_heartbeat() {
     for hz in [1_000, 2_000] {
-        let track = Track::on(Line::start_serial(110).unwrap(), &[]);
-        let driver = Driver::start(&track, hz);
+        let line = Line::start_serial(110).unwrap();
+        let track = Track::on(line, &["--deadman-ms", "2000"]);
+        let driver = track.drive(hz);
         assert_backlog_and_stop(&track, &driver);
         assert_eq!(track.robot()["link"]["state"], "ready");
     }
@@ -88,8 +93,7 @@ fn assert_backlog_and_stop(track: &Track, driver: &Driver) {
         let took = track.time_to_stand(|| stopper.send(&stop().to_string()));
         assert!(took < PROMPT, "stood after {took:?}");
         track.assert_stands(10);
-        driver.enable();
-        track.await_motion();
+        track.drive_on(driver);
     }
 }
 
@@ -105,7 +109,7 @@ fn pile_up(track: &Track) {
 #[test]
 fn the_dead_man_of_a_driver_faster_than_the_line_is_on_time() {
     let track = Track::on(Line::start_serial(110).unwrap(), &[]);
-    let driver = Driver::start(&track, 2_000);
+    let driver = track.drive(2_000);
     pile_up(&track);
     let took = track.time_to_stand(|| driver.fall_silent());
     assert!(took < Duration::from_millis(300) + PROMPT, "{took:?}");

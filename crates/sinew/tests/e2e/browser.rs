@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use serde_json::{Value, json};
 
 use crate::{
-    clients::{HANDSHAKE, connect, control, drive, led, post, request, stop},
-    support::{Dir, FORWARD, Rig, STILL},
+    clients::{HANDSHAKE, Lines, connect, control, drive, led, post, request, stop},
+    support::{Dir, FORWARD, Process, Rig, STILL, until},
 };
 
 fn raw(command: &str, payload: &str) -> Value {
@@ -50,6 +50,42 @@ fn nothing_that_goes_on_moving_is_asked_by_post() {
         assert_eq!(post(http, "", &message).0, 200, "{message}");
         rig.await_frame(mark, STILL);
     }
+}
+
+/// A play that repeats ends with a connection, and a request has none.
+#[test]
+fn a_loop_is_not_asked_by_post() {
+    let dir = Dir::new();
+    let any = "127.0.0.1:0";
+    let ports = ["--tcp", "off", "--lines", any, "--http", any];
+    let args = [&["serve", "--json", "--g1", "sim:"][..], &ports].concat();
+    let daemon = Process::sinew(&dir, &args);
+    let ready = daemon.ready();
+    let mut client = Lines::connect(ready["lines"].as_str().unwrap());
+    until("the link to be ready", || {
+        let robots = client.ok(json!({ "type": "Robots" }));
+        (robots["robots"][0]["link"]["state"] == "ready").then_some(())
+    });
+    let list = client.ok(json!({ "type": "Teach", "op": "list" }));
+    let play = |name: &str, more: Value| {
+        let mut message = json!({ "type": "Teach", "op": "play", "name": name });
+        message.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let line = "POST /api/v1/robots/g1/commands";
+        let http = ready["http"].as_str().unwrap();
+        let (status, _, body) = request(http, line, "", &message.to_string());
+        (status, body)
+    };
+    // What the robot keeps, and what there may be in the library.
+    let kept = list["actions"][0]["name"].as_str().unwrap_or("wave").to_owned();
+    for (name, more) in
+        [(&*kept, json!({ "loop": true })), ("wave", json!({ "loop": true, "library": true }))]
+    {
+        let (status, body) = play(name, more);
+        assert_eq!(status, 501, "{name}: {body}");
+        assert!(body.contains("unsupported"), "{name}: {body}");
+    }
+    let state = client.ok(json!({ "type": "Robots" }))["robots"][0]["state"].clone();
+    assert!(state["playing"].is_null() || state["playing"] == false, "{state}");
 }
 
 #[test]

@@ -10,6 +10,8 @@
 #[allow(dead_code, reason = "the bench has uses for the rest")]
 #[path = "../../benches/daemon/attackers.rs"]
 mod attackers;
+#[path = "../../benches/daemon/driver.rs"]
+mod driver;
 #[allow(dead_code, reason = "the bench has uses for the rest")]
 #[path = "../../benches/daemon/line.rs"]
 mod line;

@@ -9,7 +9,7 @@ use crate::{
     clients::{Lines, Prefixed, Socket, auth, control, drive, led, post, stop, turn},
     line::Line,
     support::{CONTROL_TOKEN, FORWARD, READ_TOKEN, Rig, STILL, until},
-    track::{Driver, PROMPT, Track},
+    track::{PROMPT, Track},
 };
 
 /// Sends a message on a connection of its own, as a client that shows this token.
@@ -46,7 +46,7 @@ fn send_on(track: &Track, port: &str, token: &str, message: &Value) -> Duration 
 #[test]
 fn drive_reset_and_disable_are_for_everybody_as_stop_is() {
     let track = Track::start();
-    let driver = Driver::start(&track, 50);
+    let driver = track.drive(50);
     for port in ["lines", "tcp", "ws", "post"] {
         for token in [READ_TOKEN, CONTROL_TOKEN] {
             for message in [stop(), control("drive", "Reset"), control("drive", "Disable")] {
@@ -55,8 +55,7 @@ fn drive_reset_and_disable_are_for_everybody_as_stop_is() {
                 // The driver goes on asking, and is refused.
                 track.assert_stands(5);
                 assert!(track.robot()["stopped_by"].is_string(), "{port}, {token}, {message}");
-                driver.enable();
-                track.await_motion();
+                track.drive_on(&driver);
             }
         }
     }
@@ -109,7 +108,7 @@ fn what_was_switched_off_before_a_disable_is_still_switched_off() {
 fn taking_the_controls_from_a_driver_stops_and_latches() {
     // Long enough to be told from a stop.
     let track = Track::on(Line::start(110).unwrap(), &["--deadman-ms", "2000"]);
-    let driver = Driver::start(&track, 20);
+    let driver = track.drive(20);
     let mut taker = track.lines();
     let took = track.time_to_stand(|| {
         taker.send(&json!({ "type": "TakeControl" }).to_string());
@@ -166,7 +165,7 @@ pub(crate) fn drive_off_the_dock(track: &Track, client: &mut Lines) {
 #[test]
 fn a_client_that_does_not_read_its_answers_is_heard() {
     let track = Track::start();
-    let _driver = Driver::start(&track, 50);
+    let _driver = track.drive(50);
     let mut client = track.lines();
     let answer = client.ok(json!({ "type": "Robots" })).to_string();
     // So that what is not read waits in the daemon.
@@ -181,7 +180,7 @@ fn a_client_that_does_not_read_its_answers_is_heard() {
 #[test]
 fn a_stop_with_members_that_do_not_belong_there_stops() {
     let track = Track::start();
-    let driver = Driver::start(&track, 50);
+    let driver = track.drive(50);
     let mut client = track.lines();
     for message in [
         json!({ "type": "Stop", "why": "because", "req": "s" }),
@@ -192,8 +191,7 @@ fn a_stop_with_members_that_do_not_belong_there_stops() {
         assert!(took < PROMPT, "{message}: {took:?}");
         let answer = client.next();
         assert_eq!((&answer["req"], &answer["ok"]), (&json!("s"), &json!(true)), "{answer}");
-        driver.enable();
-        track.await_motion();
+        track.drive_on(&driver);
     }
 }
 

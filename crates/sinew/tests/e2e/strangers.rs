@@ -12,14 +12,14 @@ use serde_json::json;
 
 use crate::{
     attackers::{Attack, connect_from},
-    clients::{HANDSHAKE, Lines, Prefixed, Socket, auth, connect, control, drive, stop},
+    clients::{HANDSHAKE, Lines, Prefixed, Socket, auth, connect, control, drive, post, stop},
     line::Line,
     namespace::{HERE, add_addresses, inside},
     support::{
         CONTROL_TOKEN, DEADLINE, Dir, FORWARD, READ_TOKEN, Record, Rig, STILL, serve, simulator,
         sinew_with_descriptors, until,
     },
-    track::{Driver, PROMPT, Track},
+    track::{PROMPT, Track},
 };
 
 /// More than the daemon has seats for.
@@ -85,7 +85,7 @@ fn a_crowd_of_one_address_keeps_none_from_stopping_and_driving() {
     // Also when it comes from the same address as the others.
     for from in [[127, 0, 0, 1], [127, 0, 1, 1]] {
         let track = Track::start();
-        let driver = Driver::start(&track, 50);
+        let driver = track.drive(50);
         let crowd = crowd(&track, from.into(), CROWD);
         assert!(crowd.len() > CROWD * 9 / 10, "{} came in", crowd.len());
         let begin = Instant::now();
@@ -95,12 +95,11 @@ fn a_crowd_of_one_address_keeps_none_from_stopping_and_driving() {
             client.ok(json!({ "type": "Robots" }));
         });
         assert!(took < Duration::from_secs(1), "{took:?}");
-        driver.enable();
-        track.await_motion();
+        track.drive_on(&driver);
         let server = ["--server", track.address("lines")];
         crate::support::run(&track.dir, &[&["stop"], &server[..]].concat()).ok();
         drop(driver);
-        let _another = Driver::start(&track, 50);
+        let _another = track.drive(50);
         // Not because they had been sent away: it is too early for that.
         assert!(begin.elapsed() < STAY, "{:?}", begin.elapsed());
         let resident = track.daemon.resident();
@@ -115,7 +114,7 @@ fn a_crowd_of_many_addresses_keeps_none_from_stopping() {
         return;
     }
     let track = Track::start();
-    let driver = Driver::start(&track, 50);
+    let driver = track.drive(50);
     let crowd = Attack::strangers(&track.target(None), CROWD);
     until("the crowd", || (crowd.strokes() > CROWD as u64).then_some(()));
     for round in 0..5 {
@@ -125,13 +124,48 @@ fn a_crowd_of_many_addresses_keeps_none_from_stopping() {
             assert_eq!(client.ask(json!({ "type": "Robots" }))["type"], "Reply");
         });
         assert!(took < Duration::from_secs(1), "round {round}: {took:?}");
-        driver.enable();
-        track.await_motion();
+        track.drive_on(&driver);
     }
     let server = ["--server", track.address("lines")];
     crate::support::run(&track.dir, &[&["stop"], &server[..]].concat()).ok();
     let resident = track.daemon.resident();
     assert!(resident < MEMORY, "{resident} bytes");
+}
+
+#[test]
+fn clients_that_have_all_seats_keep_none_from_stopping() {
+    if !raise_file_limit() {
+        return;
+    }
+    let track = Track::start();
+    let driver = track.drive(50);
+    let lines = parse(track.address("lines"));
+    let sit = |number: usize| {
+        let from = Ipv4Addr::new(127, 0, 1, 1 + (number % 100) as u8);
+        let mut socket = connect_from(from, lines).ok()?;
+        socket.write_all(b"{\"type\":\"Robots\"}\n").ok()?;
+        Some(socket)
+    };
+    let seated: Vec<_> = (0..CROWD).filter_map(sit).collect();
+    assert!(seated.len() > CROWD * 9 / 10, "{} came in", seated.len());
+    for port in ["lines", "tcp"] {
+        let took = track.time_to_stand(|| {
+            let mut client = connect(track.address(port));
+            client.write_all(b"{\"type\":\"Stop\"}\n").unwrap();
+            let _ = client.read(&mut [0]);
+        });
+        assert!(took < Duration::from_secs(1), "{port}: {took:?}");
+        track.drive_on(&driver);
+    }
+    let took = track.time_to_stand(|| {
+        let (status, answer) = post(track.address("http"), "", &stop());
+        assert_eq!(status, 200, "{answer}");
+    });
+    assert!(took < Duration::from_secs(1), "POST: {took:?}");
+    track.drive_on(&driver);
+    let server = ["--server", track.address("lines")];
+    crate::support::run(&track.dir, &[&["stop"], &server[..]].concat()).ok();
+    track.assert_stands(10);
 }
 
 /// Connections of all kinds without a valid first message.
@@ -342,7 +376,7 @@ fn what_strangers_leave_unfinished_takes_no_memory() {
         let any = format!("{HERE}:0");
         let ports = ["--lines", &any, "--tcp", &any, "--http", &any];
         let track = Track::on(Line::start(110).unwrap(), &ports);
-        let driver = Driver::start(&track, 50);
+        let driver = track.drive(50);
         let addresses = ["tcp", "lines", "http"].map(|port| parse(track.address(port)));
         let mut resident = 0;
         let mut sockets = Vec::new();
@@ -369,7 +403,7 @@ fn floods_of_strangers_do_not_delay_a_stop() {
         let any = format!("{HERE}:0");
         let ports = ["--lines", &any, "--tcp", &any, "--http", &any];
         let track = Track::on(Line::start(110).unwrap(), &ports);
-        let driver = Driver::start(&track, 50);
+        let driver = track.drive(50);
         // None of them has a token that is worth anything.
         let _floods = Attack::floods(&track.target(Some("not-a-token-at-all")), 64);
         let mut stopper = Lines::connect(track.address("lines"));
@@ -377,8 +411,7 @@ fn floods_of_strangers_do_not_delay_a_stop() {
         for round in 0..10 {
             let took = track.time_to_stand(|| stopper.send(&stop().to_string()));
             assert!(took < PROMPT, "round {round}: {took:?}");
-            driver.enable();
-            track.await_motion();
+            track.drive_on(&driver);
         }
         let resident = track.daemon.resident();
         assert!(resident < MEMORY, "{resident} bytes");

@@ -1,23 +1,15 @@
 //! A daemon whose line ends in this process, so that a client's send and what comes of it at the
 //! line's end are timed by one clock.
 
-use std::{
-    io::{Read, Write},
-    net::TcpStream,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::{self, JoinHandle},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sinew_sim::vacuum::Received;
 
 use crate::{
     attackers::Target,
-    clients::{Lines, auth, connect, control, turn},
+    clients::{Lines, auth},
+    driver::Driver,
     line::Line,
     priority::raise_priority,
     support::{CONTROL_TOKEN, Dir, Process, serve, sinew, until},
@@ -81,6 +73,20 @@ impl Track {
         self.lines().ok(json!({ "type": "Robots" }))["robots"][0].clone()
     }
 
+    /// A client that turns the robot by so many commands a second.
+    pub(crate) fn drive(&self, hz: u32) -> Driver {
+        let lines = self.address("lines").parse().unwrap();
+        let driver = Driver::start(lines, Some(CONTROL_TOKEN), hz).unwrap();
+        self.await_motion();
+        driver
+    }
+
+    /// Lets a driver drive that was stopped.
+    pub(crate) fn drive_on(&self, driver: &Driver) {
+        driver.enable().unwrap();
+        self.await_motion();
+    }
+
     /// Waits until the wheels are told to turn from now on.
     pub(crate) fn await_motion(&self) {
         let begin = Instant::now();
@@ -133,83 +139,4 @@ pub(crate) fn is_motion(frame: &Received) -> bool {
 /// Whether the frame lets the wheels turn.
 pub(crate) fn moves(frame: &Received) -> bool {
     is_motion(frame) && frame.payload().iter().any(|&byte| byte != 0)
-}
-
-/// A client that has the controls and sends a velocity again and again.
-pub(crate) struct Driver {
-    socket: Arc<Mutex<TcpStream>>,
-    /// Ends a writer that waits for room.
-    end: TcpStream,
-    silent: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
-}
-
-impl Driver {
-    /// Turns the robot by so many commands a second.
-    pub(crate) fn start(track: &Track, hz: u32) -> Self {
-        Self::begin(track, turn(), hz)
-    }
-
-    /// The same with another velocity.
-    pub(crate) fn begin(track: &Track, velocity: Value, hz: u32) -> Self {
-        let socket = connect(track.address("lines"));
-        let mut answers = socket.try_clone().unwrap();
-        let mut driver = Driver {
-            end: socket.try_clone().unwrap(),
-            socket: Arc::new(Mutex::new(socket)),
-            silent: Arc::default(),
-            threads: Vec::new(),
-        };
-        driver.send(&auth(CONTROL_TOKEN));
-        driver.enable();
-        let reader = thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            while answers.read(&mut buffer).is_ok_and(|count| count > 0) {}
-        });
-        let (socket, silent) = (Arc::clone(&driver.socket), Arc::clone(&driver.silent));
-        let line = format!("{velocity}\n");
-        let writer = thread::spawn(move || keep_sending(&socket, &silent, line.as_bytes(), hz));
-        driver.threads = vec![reader, writer];
-        track.await_motion();
-        driver
-    }
-
-    pub(crate) fn enable(&self) {
-        self.send(&control("drive", "Enable"));
-    }
-
-    pub(crate) fn send(&self, message: &Value) {
-        let line = format!("{message}\n");
-        self.socket.lock().unwrap().write_all(line.as_bytes()).unwrap();
-    }
-
-    /// Sends no more; the connection stays.
-    pub(crate) fn fall_silent(&self) {
-        self.silent.store(true, Ordering::Release);
-    }
-}
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        self.fall_silent();
-        let _ = self.end.shutdown(std::net::Shutdown::Both);
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
-    }
-}
-
-fn keep_sending(socket: &Mutex<TcpStream>, silent: &AtomicBool, line: &[u8], hz: u32) {
-    let begin = Instant::now();
-    let mut sent = 0;
-    while !silent.load(Ordering::Acquire) {
-        let due = (begin.elapsed().as_secs_f64() * f64::from(hz)) as u64;
-        for _ in sent..due {
-            if socket.lock().unwrap().write_all(line).is_err() {
-                return;
-            }
-        }
-        sent = due;
-        thread::sleep(Duration::from_millis(1));
-    }
 }
