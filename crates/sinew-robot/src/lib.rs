@@ -10,3 +10,5 @@ pub mod trajectory;
 pub mod vacuum;
 
 pub use refusal::{Code, Refusal};
+/// What may stand in names and messages that people see.
+pub use sinew_wire::text;

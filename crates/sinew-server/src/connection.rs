@@ -41,7 +41,7 @@ use crate::{
 };
 
 /// A client that leaves this much unread is not worked for until it reads.
-const MAX_UNREAD: usize = 1 << 20;
+const MAX_UNREAD: usize = 256 << 10;
 /// The same for one that has not sent anything valid yet.
 const MAX_UNREAD_NEW: usize = 16 << 10;
 

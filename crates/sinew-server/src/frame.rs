@@ -133,7 +133,7 @@ impl Lines {
             if self.skipping.is_some() {
                 return self.skip(buffer);
             }
-            let found = buffer.get(self.searched..)?.iter().position(|&byte| byte == b'\n');
+            let found = memchr::memchr(b'\n', buffer.get(self.searched..)?);
             let length = found.map_or(buffer.len(), |found| self.searched + found);
             if length > MAX_MESSAGE {
                 return Some(Incoming::TooLarge);
@@ -160,7 +160,7 @@ impl Lines {
 
     fn skip(&mut self, buffer: &mut BytesMut) -> Option<Incoming> {
         self.searched = 0;
-        let found = buffer.iter().position(|&byte| byte == b'\n');
+        let found = memchr::memchr(b'\n', buffer);
         let skipped = self.skipping.unwrap_or_default() + found.unwrap_or(buffer.len());
         buffer.advance(found.map_or(buffer.len(), |found| found + 1));
         self.skipping = found.is_none().then_some(skipped);

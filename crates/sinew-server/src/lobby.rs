@@ -88,7 +88,9 @@ impl Lobby {
         } else {
             (inner.strangers.len() >= self.max_strangers).then_some(0)
         };
-        oldest.and_then(|oldest| inner.strangers.remove(oldest)).map(Waiting::send_away);
+        if let Some(oldest) = oldest.and_then(|oldest| inner.strangers.remove(oldest)) {
+            oldest.send_away();
+        }
         let id = inner.next;
         inner.next += 1;
         inner.present += 1;
@@ -136,8 +138,10 @@ impl Guest {
         let waiting = inner.strangers.remove(index);
         inner.silent.extend(waiting);
         self.rank.store(SILENT_CLIENT, Ordering::Release);
-        if inner.silent.len() > SILENT.min(self.lobby.max_strangers) {
-            inner.silent.pop_front().map(Waiting::send_away);
+        if inner.silent.len() > SILENT.min(self.lobby.max_strangers)
+            && let Some(oldest) = inner.silent.pop_front()
+        {
+            oldest.send_away();
         }
     }
 

@@ -1,7 +1,7 @@
 //! What clients ask, and how they are answered.
 
 use serde_json::{Map, Value, json};
-use sinew_robot::{Code, Refusal, component, teach, vacuum::Command};
+use sinew_robot::{Code, Refusal, component, teach, text::is_unshowable, vacuum::Command};
 
 use crate::{Access, Capability, feed::Topic, json as strict};
 
@@ -299,23 +299,10 @@ fn subscribe(members: &Map<String, Value>) -> Result<Asked, Refusal> {
 fn client_name(members: &Map<String, Value>) -> Result<Option<String>, Refusal> {
     let Some(name) = text(members, "name")? else { return Ok(None) };
     let length = name.chars().count();
-    if length == 0 || length > MAX_NAME || name.chars().any(is_unprintable) {
+    if length == 0 || length > MAX_NAME || name.chars().any(is_unshowable) {
         return Err(invalid(format!("name: wanted 1 to {MAX_NAME} printable characters")));
     }
     Ok(Some(name))
-}
-
-/// Control and direction characters, and those that end a line.
-fn is_unprintable(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{61C}'
-                | '\u{200E}'
-                | '\u{200F}'
-                | '\u{2028}'..='\u{202E}'
-                | '\u{2066}'..='\u{2069}'
-        )
 }
 
 fn text(members: &Map<String, Value>, member: &str) -> Result<Option<String>, Refusal> {

@@ -4,10 +4,10 @@ use sinew_wire::teach::Status;
 
 use super::{Event, MODE_PLAYING, Playing, Session, ending::Ending, session::later, take};
 
-/// A stream may always pause for this long.
-const SHORTEST_SILENCE: Duration = Duration::from_millis(200);
+/// A stream over a network, where a busy radio holds it up, may always pause for this long.
+const SHORTEST_SILENCE: Duration = Duration::from_secs(1);
 /// And for this many of its periods.
-const PERIODS: u32 = 5;
+const PERIODS: u32 = 10;
 
 /// The status that the robot pushes.
 #[derive(Debug)]

@@ -13,13 +13,13 @@ const CODES: [(Code, &str); 12] = [
     (Code::Unsupported, "the robot, component or port cannot do it"),
     (Code::NotFound, "no such robot, action or file"),
     (Code::NotReady, "the robot is not in a state to do it: booting, stopped, at a bumper"),
-    (Code::Busy, "another client holds the controls; it is named"),
+    (Code::Busy, "another client holds the controls, and is named; or too much waits already"),
     (Code::NotConfirmed, "it can hurt: `\"confirm\": true` is missing"),
     (Code::Unauthorized, "the token does not allow it"),
     (Code::LinkLost, "the robot cannot be reached"),
     (Code::Refused, "the robot said no"),
     (Code::Unconfirmed, "the robot did not say"),
-    (Code::TooLarge, "the message is over 1 MiB; the connection is closed"),
+    (Code::TooLarge, "the message is too long; over 1 MiB the connection is closed"),
 ];
 
 fn components() -> String {

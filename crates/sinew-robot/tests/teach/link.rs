@@ -103,10 +103,10 @@ fn without_status_the_link_is_lost_after_two_unanswered_cycles() {
 }
 
 #[test]
-fn with_status_the_link_is_lost_after_200_ms_without_it() {
+fn with_status_the_link_is_lost_after_a_second_without_it() {
     let mut bench = Bench::pushing();
     bench.mute = true;
-    bench.run(150);
+    bench.run(950);
     assert_eq!(bench.session.state().link, Link::Ready);
     bench.run(100);
     let state = bench.session.state();
@@ -116,14 +116,14 @@ fn with_status_the_link_is_lost_after_200_ms_without_it() {
 }
 
 #[test]
-fn a_slow_stream_may_pause_for_five_periods() {
+fn a_slow_stream_may_pause_for_ten_periods() {
     let mut bench = Bench::new();
-    bench.period = Some(Duration::from_millis(100));
-    bench.run(2000);
+    bench.period = Some(Duration::from_millis(200));
+    bench.run(4000);
     bench.mute = true;
-    bench.run(390);
+    bench.run(1790);
     assert_eq!(bench.session.state().link, Link::Ready);
-    bench.run(200);
+    bench.run(400);
     assert_eq!(bench.session.state().link, Link::Lost);
 }
 

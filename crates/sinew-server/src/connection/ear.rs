@@ -154,7 +154,12 @@ impl Ear {
     /// What a read brought; false when nothing more will be heard.
     async fn has_read(&mut self, result: io::Result<usize>, inbox: &mut BytesMut) -> bool {
         match result {
-            Ok(1..) => return self.take(inbox).await,
+            Ok(1..) => {
+                let goes_on = self.take(inbox).await;
+                // A client that sends without end is one among others.
+                yield_now().await;
+                return goes_on;
+            }
             // It may still want to read: the other half ends when it has answered what is there.
             Ok(0) => self.other_half = None,
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
