@@ -8,8 +8,9 @@ use super::{Event, Link, Session, Velocity, outbox, session::later};
 /// seconds apart; a captured host sent 95 of them, 2.1 s, and some may be lost on the way.
 const HANDSHAKE_TIME: Duration = Duration::from_millis(2200);
 const HANDSHAKE_PERIOD: Duration = Duration::from_millis(22);
-/// A host that paused for longer begins the two seconds anew.
-const HANDSHAKE_GAP: Duration = Duration::from_millis(100);
+/// A host that paused for longer begins the two seconds anew: to the controller, pulses 100 ms apart
+/// belong to two handshakes, and the next one may still wait for the line.
+const HANDSHAKE_GAP: Duration = Duration::from_millis(75);
 /// A pulse may wait this long for a slow line without being one that the controller misses.
 const HANDSHAKE_HELD_UP: Duration = Duration::from_millis(40);
 /// The step after the listed frames: LED once more, then the handshake.
@@ -108,9 +109,9 @@ impl Session {
                 }
             }
             Stage::Waiting { .. } => {}
-            Stage::Handshake { since, pulse_at, .. }
+            Stage::Handshake { since, pulsed_at, .. }
                 if now >= later(*since, HANDSHAKE_TIME)
-                    && now < later(*pulse_at, HANDSHAKE_GAP) =>
+                    && now < later(*pulsed_at, HANDSHAKE_GAP) =>
             {
                 self.boot = None;
                 self.poll_at = now;
@@ -118,7 +119,7 @@ impl Session {
                 self.event(Event::BootDone);
             }
             Stage::Handshake { since, pulsed_at, pulse_at } => {
-                if now >= later(*pulse_at, HANDSHAKE_GAP) {
+                if now >= later(*pulsed_at, HANDSHAKE_GAP) {
                     *since = now;
                 }
                 if now >= *pulse_at {

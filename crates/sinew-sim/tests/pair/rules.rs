@@ -63,6 +63,8 @@ pub(crate) struct Rules {
     is_cut: bool,
     /// Until when the link keeps bytes back, or the robot hears nothing.
     disturbed_until: Option<Instant>,
+    /// Until when a stalled link may let a velocity out that a paused host cannot follow up.
+    held_until: Option<Instant>,
     /// The host's link is ready.
     is_ready: bool,
     /// The host does not run.
@@ -111,6 +113,7 @@ impl Rules {
             zero_due: None,
             is_cut: false,
             disturbed_until: None,
+            held_until: None,
             is_ready: false,
             is_paused: false,
             prompt: setup.blocked.is_zero(),
@@ -195,6 +198,7 @@ impl Rules {
     pub(crate) fn pausing(&mut self, now: Instant) {
         self.is_paused = true;
         self.disturbed(now);
+        self.held_until = self.disturbed_until;
     }
 
     /// It runs again, later than it wanted to.
@@ -377,7 +381,8 @@ impl Rules {
             assert!(fed, "the wheels turn after a silence of {silent:?}");
         }
         if robot.wheel_targets() != (0.0, 0.0) {
-            let until = [self.moving_sent, self.deaf_until].into_iter().flatten().max();
+            let until = [self.moving_sent, self.deaf_until, self.held_until];
+            let until = until.into_iter().flatten().max();
             let late = until.map(|until| now.saturating_duration_since(until));
             let driven = late.is_some_and(|late| late <= self.reach);
             assert!(driven, "the robot drives {late:?} after the host's last velocity");
