@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::{
     attackers::{Attack, connect_from},
-    clients::{HANDSHAKE, Lines, Prefixed, Socket, auth, connect, control, drive, post, stop},
+    clients::{Lines, Prefixed, Socket, auth, connect, control, drive, post, stop},
     line::Line,
     namespace::{HERE, add_addresses, inside},
     support::{
@@ -171,8 +171,7 @@ fn clients_that_have_all_seats_keep_none_from_stopping() {
 /// Connections of all kinds without a valid first message.
 fn strangers(rig: &Rig) -> Vec<(&'static str, TcpStream)> {
     let (tcp, lines, http) = (rig.address("tcp"), rig.address("lines"), rig.address("http"));
-    let upgrade = format!("GET /ws HTTP/1.1\r\nHost: {http}\r\n{HANDSHAKE}\r\n");
-    let began: [(&str, &str, &[u8]); 9] = [
+    let began: [(&str, &str, &[u8]); 8] = [
         ("silent lines", lines, b""),
         ("half a line", lines, b"{\"type\":\"Robots\""),
         ("lines that are not JSON", lines, b"hello\nworld\n"),
@@ -181,7 +180,6 @@ fn strangers(rig: &Rig) -> Vec<(&'static str, TcpStream)> {
         ("half a message on 5555", tcp, b"\0\0\0\x20{\"type\":"),
         ("silent HTTP", http, b""),
         ("half a request", http, b"GET /api/v1/robots HTTP/1.1\r\nHost: "),
-        ("a silent WebSocket", http, upgrade.as_bytes()),
     ];
     let open = |(what, address, bytes): (_, _, &[u8])| {
         let mut socket = connect(address);
@@ -360,6 +358,13 @@ fn before_a_token_four_kibibytes_are_enough() {
         let _ = old.write_all(&[b'x'; 5_000]);
         until("the end of a stranger", || is_closed(&old).then_some(()));
         assert!(begin.elapsed() < Duration::from_secs(2), "5555: {:?}", begin.elapsed());
+
+        // A handshake shows no token.
+        let begin = Instant::now();
+        let page = Socket::connect(track.address("http"));
+        until("the end of a page", || is_closed(&page.0).then_some(()));
+        let stayed = begin.elapsed();
+        assert!((STAY / 2..STAY * 2).contains(&stayed), "{stayed:?}");
 
         // With a token there is more room, and Auth fits into what there was before.
         let mut client = Lines::connect(track.address("lines"));

@@ -200,6 +200,9 @@ impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        // Whatever a test is about: nothing that comes from outside may panic.
+        let errors = self.errors();
+        assert!(thread::panicking() || !errors.contains("panicked at"), "{errors}");
     }
 }
 
