@@ -25,6 +25,7 @@ mod wake;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use address::{Address, AddressError};
+pub use priority::{favour, step_back};
 pub use pty::Pty;
 
 /// Lets this process open as many files as it may, since every client takes one. Returns how many.

@@ -14,3 +14,16 @@ pub(crate) fn raise(level: u8) -> bool {
     )
     .is_ok()
 }
+
+/// Asks for a greater share of the processors for this thread than ordinary ones have, which takes
+/// the same privilege; whether it was given. It keeps none from running.
+pub fn favour() -> bool {
+    // Without a process it is the calling thread's, on Linux.
+    rustix::process::setpriority_process(None, -10).is_ok()
+}
+
+/// Lets threads of ordinary priority have a greater share than this one.
+pub fn step_back() {
+    // What anybody may do does not fail.
+    let _ = rustix::process::setpriority_process(None, 5);
+}

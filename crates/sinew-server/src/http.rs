@@ -25,16 +25,16 @@ use hyper_util::{
 };
 use serde_json::{Value, json};
 use sinew_robot::{Code, Refusal, teach::Verb};
-use tokio::{net::TcpListener, sync::OwnedSemaphorePermit, task::JoinHandle, time::timeout};
+use tokio::{sync::OwnedSemaphorePermit, task::JoinHandle, time::timeout};
 
 use crate::{
     Access, Capability,
     frame::{MAX_MESSAGE, SMALL_MESSAGE},
     hub::{Hub, Lease, Member, Order, Stamp},
-    listen,
+    listen::Door,
     lobby::Guest,
     message::{self, Asked},
-    metrics::{self, Transport},
+    metrics,
     stream::Stream,
 };
 use gate::Visitor;
@@ -59,8 +59,8 @@ struct Peer {
     guest: Arc<Guest>,
 }
 
-pub(crate) async fn serve(listener: TcpListener, hub: Arc<Hub>, open: bool) {
-    let desk = Desk { hub: Arc::clone(&hub), open };
+pub(crate) async fn serve(mut door: Door, hub: Arc<Hub>) {
+    let desk = Desk { hub: Arc::clone(&hub), open: door.open };
     let router = Router::new()
         .route("/", get(page::index))
         .route("/api/v1/robots", get(robots))
@@ -76,7 +76,7 @@ pub(crate) async fn serve(listener: TcpListener, hub: Arc<Hub>, open: bool) {
         .layer(from_fn_with_state(desk.clone(), gate::check))
         .with_state(desk);
     loop {
-        let (stream, address) = listen::accept(&listener, &hub, Transport::Http, open).await;
+        let (stream, address) = door.accept(&hub).await;
         let peer = Peer { address, guest: Arc::clone(stream.guest()) };
         let service = router.clone().layer(Extension(peer));
         tokio::spawn(converse(Arc::clone(&hub), stream, service));
@@ -168,6 +168,7 @@ async fn command(
     let stamp = desk.hub.stamp();
     let stop = message::Request::parse_stop(&text, false).filter(|_| visitor.may(Access::Read));
     if let Some(message::Request { req, asked: Ok((robot, Asked::Halt(halt))) }) = stop {
+        visitor.introduce();
         let result = check_name(&name, robot)
             .and_then(|()| desk.hub.halt(Some(&name), &halt, &visitor.client.name));
         return answer(&desk.hub, &visitor, req.as_ref(), &result);

@@ -32,7 +32,7 @@ const JOIN: Duration = Duration::from_millis(20);
 /// few at once.
 const SHARE: Duration = Duration::from_micros(20);
 /// Messages over 64 KiB that may be in memory at a time.
-const LARGE: usize = 16;
+const LARGE: usize = 4;
 
 /// Counts the stops of all robots. What was asked for at a lower count than that of a robot's last
 /// stop came before it, and is not carried out after it.

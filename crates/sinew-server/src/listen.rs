@@ -30,6 +30,9 @@ const SEND_BUFFER: usize = 64 << 10;
 const SNIFF: Duration = Duration::from_millis(100);
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
+/// Clients that are accepted before others get their turn; fewer than the strangers that there may be
+/// of one address, so that each is looked at before it has to leave.
+const TURN: u32 = 16;
 /// What a stranger may send where a token is needed, and where none is.
 const ROOM: (usize, usize) = (4 << 10, SMALL_MESSAGE);
 
@@ -48,28 +51,39 @@ pub(crate) fn bind(address: SocketAddr) -> io::Result<StdListener> {
     open().map_err(named)
 }
 
-/// The next client. `open` says whether it needs no token.
-pub(crate) async fn accept(
-    listener: &TcpListener,
-    hub: &Arc<Hub>,
+/// A port that is open.
+pub(crate) struct Door {
+    listener: TcpListener,
     transport: Transport,
-    open: bool,
-) -> (Stream, SocketAddr) {
-    // The one before is looked at first: a newcomer may make it leave.
-    yield_now().await;
-    loop {
-        let (socket, peer) = match listener.accept().await {
-            Ok(accepted) => accepted,
-            Err(_) => {
+    /// Its clients need no token.
+    pub(crate) open: bool,
+    accepted: u32,
+}
+
+impl Door {
+    pub(crate) fn new(listener: TcpListener, transport: Transport, open: bool) -> Self {
+        Door { listener, transport, open, accepted: 0 }
+    }
+
+    /// The next client.
+    pub(crate) async fn accept(&mut self, hub: &Arc<Hub>) -> (Stream, SocketAddr) {
+        self.accepted = self.accepted.wrapping_add(1);
+        if self.accepted.is_multiple_of(TURN) {
+            // Those before are looked at first: newcomers may make them leave.
+            yield_now().await;
+        }
+        loop {
+            match self.listener.accept().await {
+                Ok((socket, peer)) => {
+                    // A client that went away between is noticed when it is read.
+                    let _ = prepare(&socket, hub.config.write_timeout);
+                    let room = if self.open { ROOM.1 } else { ROOM.0 };
+                    return (Stream::new(socket, peer.ip(), hub, self.transport, room), peer);
+                }
                 // Out of file descriptors, mostly: others may end meanwhile.
-                sleep(Duration::from_millis(50)).await;
-                continue;
+                Err(_) => sleep(Duration::from_millis(50)).await,
             }
-        };
-        // A client that went away between is noticed when it is read.
-        let _ = prepare(&socket, hub.config.write_timeout);
-        let room = if open { ROOM.1 } else { ROOM.0 };
-        return (Stream::new(socket, peer.ip(), hub, transport, room), peer);
+        }
     }
 }
 
@@ -89,33 +103,38 @@ fn prepare(socket: &TcpStream, write_timeout: Duration) -> io::Result<()> {
 }
 
 /// Serves the clients of 5555 or 5556.
-pub(crate) async fn serve(listener: TcpListener, hub: Arc<Hub>, transport: Transport, open: bool) {
+pub(crate) async fn serve(mut door: Door, hub: Arc<Hub>) {
+    let Door { transport, open, .. } = door;
     loop {
-        let (mut stream, peer) = accept(&listener, &hub, transport, open).await;
+        let (mut stream, peer) = door.accept(&hub).await;
         let client = hub.client(format!("{} {peer}", transport.name()), peer.ip(), open);
         let hub = Arc::clone(&hub);
         tokio::spawn(async move {
             let mut inbox = BytesMut::new();
             let framing = match transport {
                 Transport::Tcp => sniff(&mut stream, &mut inbox, open).await,
-                _ => Framing::Lines,
+                _ => Some(Framing::Lines),
             };
-            Ear::new(hub, client, framing, stream).listen(inbox).await;
+            if let Some(framing) = framing {
+                Ear::new(hub, client, framing, stream).listen(inbox).await;
+            }
         });
     }
 }
 
 /// The first byte decides: `{` begins a line, anything else a length; silence is a client that
-/// only listens. No length that begins with `{` is within the limit.
-async fn sniff(stream: &mut Stream, inbox: &mut BytesMut, open: bool) -> Framing {
+/// only listens. No length that begins with `{` is within the limit. None when there is no client
+/// any more.
+async fn sniff(stream: &mut Stream, inbox: &mut BytesMut, open: bool) -> Option<Framing> {
     match timeout(SNIFF, connection::read(&mut stream.reader, inbox)).await {
-        Ok(_) if inbox.starts_with(b"{") => Framing::Lines,
-        Ok(_) => Framing::Prefixed,
+        Ok(Ok(1..)) if inbox.starts_with(b"{") => Some(Framing::Lines),
+        Ok(Ok(1..)) => Some(Framing::Prefixed),
+        Ok(Ok(0) | Err(_)) => None,
         Err(_) => {
             if open {
                 stream.guest().keep_silent();
             }
-            Framing::Prefixed
+            Some(Framing::Prefixed)
         }
     }
 }

@@ -18,7 +18,7 @@ use tokio::{
 use crate::{
     Config, Robot, feed, http,
     hub::{Epoch, Hub, Member},
-    listen,
+    listen::{self, Door},
     metrics::Transport,
 };
 
@@ -103,6 +103,8 @@ impl Server {
         let front = Builder::new_current_thread().enable_all().build()?;
         let (mut over, ended) = oneshot::channel();
         thread::Builder::new().name("front".into()).spawn(move || {
+            // Where it is not allowed, this thread has the share of any other.
+            sinew_io::favour();
             let result = front.block_on(async {
                 tokio::select! {
                     result = serve(hub, ports, shutdown) => result,
@@ -130,13 +132,13 @@ async fn serve(hub: Arc<Hub>, ports: Ports, shutdown: impl Future<Output = ()>) 
         let Some(listener) = port else { continue };
         let legacy_open = hub.config.legacy_open && matches!(transport, Transport::Tcp);
         let open = open(&listener) || legacy_open;
-        let listener = TcpListener::from_std(listener)?;
-        doors.spawn(listen::serve(listener, Arc::clone(&hub), transport, open));
+        let door = Door::new(TcpListener::from_std(listener)?, transport, open);
+        doors.spawn(listen::serve(door, Arc::clone(&hub)));
     }
     if let Some(listener) = ports.http {
         let open = open(&listener);
-        let listener = TcpListener::from_std(listener)?;
-        doors.spawn(http::serve(listener, Arc::clone(&hub), open));
+        let door = Door::new(TcpListener::from_std(listener)?, Transport::Http, open);
+        doors.spawn(http::serve(door, Arc::clone(&hub)));
     }
     tokio::select! {
         () = shutdown => {}

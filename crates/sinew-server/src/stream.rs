@@ -55,6 +55,8 @@ struct Probation {
     patience: Pin<Box<Sleep>>,
     /// Bytes that it may still send.
     room: usize,
+    /// Why it must leave, once it must.
+    over: Option<io::ErrorKind>,
 }
 
 /// What a client is sent. Gives up when the client takes no byte for too long.
@@ -85,7 +87,7 @@ impl Stream {
         let (guest, left) = hub.lobby.enter(address);
         hub.metrics.client_came(transport);
         let (read, write) = socket.into_split();
-        let probation = Probation { left, patience: Box::pin(sleep(PATIENCE)), room };
+        let probation = Probation { left, patience: Box::pin(sleep(PATIENCE)), room, over: None };
         Stream {
             reader: Reader {
                 half: read,
@@ -104,18 +106,22 @@ impl Stream {
 }
 
 impl Probation {
-    /// Ready when the stranger must leave.
+    /// Ready when the stranger must leave, and from then on.
     fn poll(&mut self, context: &mut Context<'_>, is_stranger: bool) -> Poll<io::Error> {
-        if let Poll::Ready(Ok(())) = Pin::new(&mut self.left).poll(context) {
-            return Poll::Ready(io::ErrorKind::ConnectionAborted.into());
+        if self.over.is_none() {
+            self.over = if let Poll::Ready(Ok(())) = Pin::new(&mut self.left).poll(context) {
+                Some(io::ErrorKind::ConnectionAborted)
+            } else if is_stranger && self.patience.as_mut().poll(context).is_ready() {
+                Some(io::ErrorKind::TimedOut)
+            } else {
+                None
+            };
         }
-        if is_stranger && self.patience.as_mut().poll(context).is_ready() {
-            return Poll::Ready(io::ErrorKind::TimedOut.into());
+        match self.over {
+            Some(kind) => Poll::Ready(kind.into()),
+            None if self.room == 0 => Poll::Ready(io::ErrorKind::FileTooLarge.into()),
+            None => Poll::Pending,
         }
-        if self.room == 0 {
-            return Poll::Ready(io::ErrorKind::FileTooLarge.into());
-        }
-        Poll::Pending
     }
 }
 

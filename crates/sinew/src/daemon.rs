@@ -81,7 +81,13 @@ impl Daemon {
         self,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> anyhow::Result<()> {
-        let runtime = Builder::new_multi_thread().enable_all().build()?;
+        let mut workers = Builder::new_multi_thread();
+        // The thread that hears clients comes before those that work for them: it is favoured, or,
+        // where that is not allowed, they step back.
+        if !thread::spawn(sinew_io::favour).join().unwrap_or(false) {
+            workers.on_thread_start(sinew_io::step_back);
+        }
+        let runtime = workers.enable_all().build()?;
         let result = runtime.block_on(self.server.run(shutdown));
         self.vacuums.iter().for_each(Vacuum::shut_down);
         #[cfg(feature = "g1")]

@@ -63,8 +63,6 @@ pub(super) struct Visitor {
     pub(super) peer: SocketAddr,
     desk: Desk,
     bad_token: Option<Refusal>,
-    /// There was a seat for it.
-    seated: bool,
     guest: Option<Arc<Guest>>,
 }
 
@@ -79,12 +77,10 @@ impl FromRequestParts<Desk> for Visitor {
             peer: address,
             desk: desk.clone(),
             bad_token: None,
-            seated: false,
             guest: peer.map(|peer| Arc::clone(&peer.guest)),
         };
-        match bearer(&parts.headers) {
-            Some(token) => visitor.show(token),
-            None => visitor.introduce(),
+        if let Some(token) = bearer(&parts.headers) {
+            visitor.show(token);
         }
         Ok(visitor)
     }
@@ -99,10 +95,7 @@ impl Visitor {
     /// Takes a token instead of whatever was allowed before.
     pub(super) fn show(&mut self, token: &str) {
         match self.desk.hub.access(token) {
-            Ok(access) => {
-                self.client.access = access;
-                self.introduce();
-            }
+            Ok(access) => self.client.access = access,
             Err(refusal) => {
                 self.client.access = Access::Nothing;
                 self.bad_token = Some(refusal);
@@ -110,11 +103,9 @@ impl Visitor {
         }
     }
 
-    /// One that may see something is no stranger.
-    fn introduce(&mut self) {
-        if self.client.access > Access::Nothing {
-            self.seated = self.guest.as_ref().is_none_or(|guest| guest.introduce());
-        }
+    /// It asked for something that it may have, so it is no stranger; whether there is a seat.
+    pub(super) fn introduce(&self) -> bool {
+        self.guest.as_ref().is_none_or(|guest| guest.introduce())
     }
 
     pub(super) fn may(&self, needed: Access) -> bool {
@@ -137,7 +128,7 @@ impl Visitor {
             return Err(Refusal::new(Code::Unauthorized, message));
         }
         self.desk.hub.permit(&self.client, needed)?;
-        if needed > Access::Nothing && !self.seated && !stops {
+        if needed > Access::Nothing && !self.introduce() && !stops {
             self.desk.hub.metrics.count_turned_away();
             return Err(self.desk.hub.no_seat());
         }

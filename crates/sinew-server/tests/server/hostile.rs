@@ -1,3 +1,4 @@
+use futures_util::StreamExt;
 use serde_json::{Value, json};
 use sinew_server::Config;
 use tokio::{
@@ -119,12 +120,16 @@ async fn a_stranger_has_five_seconds_and_little_room() {
     rude.next().await;
     let mut known = server.lines().await;
     known.ok(json!({ "type": "Robots" })).await;
+    let page = format!("ws://{}/ws", server.http());
+    let (mut page, _) = tokio_tungstenite::connect_async(page).await.expect("connects");
     let mut long = server.lines().await;
     long.send_bytes(&vec![b'x'; 65 << 10]).await;
     assert_eq!(long.next().await["error"]["code"], "too_large");
     assert_eq!(long.try_next().await, None::<Value>);
     assert_eq!(silent.try_next().await, None::<Value>);
     assert_eq!(rude.try_next().await, None::<Value>);
+    let last = timeout(DEADLINE, page.next()).await.expect("ends");
+    assert!(last.is_none_or(|message| message.is_err()), "a page that says nothing");
     let waited = begin.elapsed();
     assert!((Duration::from_secs(5)..Duration::from_secs(15)).contains(&waited), "{waited:?}");
     known.ok(json!({ "type": "Robots" })).await;
