@@ -25,5 +25,5 @@ pub fn favour() -> bool {
 /// Lets threads of ordinary priority have a greater share than this one.
 pub fn step_back() {
     // What anybody may do does not fail.
-    let _ = rustix::process::setpriority_process(None, 5);
+    let _ = rustix::process::setpriority_process(None, 1);
 }

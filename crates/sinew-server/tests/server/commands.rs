@@ -155,7 +155,8 @@ async fn a_robot_must_be_named_only_when_it_is_not_clear() {
 
     let robots = [("rock", Double::rock()), ("vacuum", Double::new())];
     let server = start_with(local(), &robots);
-    server.lines().await.ok(led(1)).await;
+    let mut client = server.lines().await;
+    client.ok(led(1)).await;
     assert_eq!(robots[1].1.calls().len(), 1, "only one can do it");
 }
 
