@@ -119,13 +119,12 @@ impl Guest {
             return true;
         }
         let Ok(seat) = Arc::clone(&self.lobby.seats).try_acquire_owned() else { return false };
-        let mut inner = lock(&self.lobby.inner);
-        // One that was sent away meanwhile is in neither list, and ends all the same.
-        inner.strangers.retain(|other| other.id != self.id);
-        inner.silent.retain(|other| other.id != self.id);
-        drop(inner);
         *lock(&self.seat) = Some(seat);
         self.rank.store(KNOWN, Ordering::Release);
+        let mut inner = lock(&self.lobby.inner);
+        // One that was sent away meanwhile is in neither list.
+        inner.strangers.retain(|other| other.id != self.id);
+        inner.silent.retain(|other| other.id != self.id);
         true
     }
 

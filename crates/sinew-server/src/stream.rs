@@ -50,8 +50,8 @@ pub(crate) struct Reader {
 /// What limits a stranger.
 #[derive(Debug)]
 struct Probation {
-    /// Tells that another needs the place.
-    left: oneshot::Receiver<()>,
+    /// Tells that another needs the place; none once it is known that none will.
+    left: Option<oneshot::Receiver<()>>,
     patience: Pin<Box<Sleep>>,
     /// Bytes that it may still send.
     room: usize,
@@ -87,7 +87,8 @@ impl Stream {
         let (guest, left) = hub.lobby.enter(address);
         hub.metrics.client_came(transport);
         let (read, write) = socket.into_split();
-        let probation = Probation { left, patience: Box::pin(sleep(PATIENCE)), room, over: None };
+        let probation =
+            Probation { left: Some(left), patience: Box::pin(sleep(PATIENCE)), room, over: None };
         Stream {
             reader: Reader {
                 half: read,
@@ -108,19 +109,27 @@ impl Stream {
 impl Probation {
     /// Ready when the stranger must leave, and from then on.
     fn poll(&mut self, context: &mut Context<'_>, is_stranger: bool) -> Poll<io::Error> {
-        if self.over.is_none() {
-            self.over = if let Poll::Ready(Ok(())) = Pin::new(&mut self.left).poll(context) {
-                Some(io::ErrorKind::ConnectionAborted)
-            } else if is_stranger && self.patience.as_mut().poll(context).is_ready() {
-                Some(io::ErrorKind::TimedOut)
-            } else {
-                None
-            };
+        if self.over.is_none() && self.must_make_room(context) {
+            self.over = Some(io::ErrorKind::ConnectionAborted);
+        }
+        if self.over.is_none() && is_stranger && self.patience.as_mut().poll(context).is_ready() {
+            self.over = Some(io::ErrorKind::TimedOut);
         }
         match self.over {
             Some(kind) => Poll::Ready(kind.into()),
             None if self.room == 0 => Poll::Ready(io::ErrorKind::FileTooLarge.into()),
             None => Poll::Pending,
+        }
+    }
+
+    fn must_make_room(&mut self, context: &mut Context<'_>) -> bool {
+        let told = self.left.as_mut().map(|left| Pin::new(left).poll(context));
+        match told {
+            Some(Poll::Ready(told)) => {
+                self.left = None;
+                told.is_ok()
+            }
+            Some(Poll::Pending) | None => false,
         }
     }
 }
