@@ -34,7 +34,7 @@ use self::{
 use crate::{
     Access,
     frame::{Framing, MAX_MESSAGE},
-    hub::{Hub, Stamp},
+    hub::{Hub, Stamp, ending},
     message::{self, Request},
     stream::Writer,
     telemetry::Telemetry,
@@ -72,7 +72,7 @@ enum Reading {
     /// The connection is to be closed once all is written.
     Closing,
     /// The connection is no more.
-    Gone,
+    Over,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -134,7 +134,10 @@ impl Connection {
                     self.telemetry.woken();
                 }
                 () = wait_until(patience), if patience.is_some() => return,
-                _ = closing.changed() => self.close(),
+                () = ending(&mut closing), if self.reading != Reading::Closing => {
+                    self.close();
+                }
+                () = self.peer.broken.notified() => return,
             }
             if self.watched == Watched::Wanted {
                 self.watched = Watched::Yes;
@@ -159,7 +162,7 @@ impl Connection {
             Reading::Open => false,
             Reading::Ended(_) => self.telemetry.is_empty() && self.work.is_empty(),
             Reading::Closing => true,
-            Reading::Gone => return true,
+            Reading::Over => return true,
         };
         idle && self.out.is_empty()
     }
@@ -193,10 +196,14 @@ impl Connection {
                 self.take_message(&text, stamp);
             }
             Heard::Stopped(req, result) => {
+                self.peer.is_new.store(false, Ordering::Release);
                 self.uses_req |= req.is_some();
                 self.respond(req.as_ref(), &result);
             }
-            Heard::Stopping(running) => self.work.add_running(running),
+            Heard::Stopping(running) => {
+                self.peer.is_new.store(false, Ordering::Release);
+                self.work.add_running(running);
+            }
             Heard::Skipped(refusal) => self.respond(None, &Err(refusal)),
             Heard::Ping(payload) => self.framing.put_pong(&payload, &mut self.out),
             Heard::TooLarge => {
@@ -211,7 +218,6 @@ impl Connection {
                 self.out.extend_from_slice(&farewell);
                 self.close();
             }
-            Heard::Gone => self.reading = Reading::Gone,
         }
         self.peer.done(cost);
         let unheard = self.peer.take_unheard();

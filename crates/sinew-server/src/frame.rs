@@ -36,7 +36,7 @@ pub(crate) enum Incoming {
     /// A message over every limit; what follows in the stream cannot be made sense of.
     TooLarge,
     /// To be sent back as it is.
-    Pong(BytesMut),
+    Ping(BytesMut),
     /// The client says goodbye, or broke the WebSocket protocol; the bytes to close with.
     Close(Vec<u8>),
 }

@@ -30,7 +30,7 @@ use tokio::{sync::OwnedSemaphorePermit, task::JoinHandle, time::timeout};
 use crate::{
     Access, Capability,
     frame::{MAX_MESSAGE, SMALL_MESSAGE},
-    hub::{Hub, Lease, Member, Order, Stamp},
+    hub::{Hub, Lease, Member, Order, Stamp, ending},
     listen::Door,
     lobby::Guest,
     message::{self, Asked},
@@ -96,7 +96,7 @@ async fn converse(hub: Arc<Hub>, stream: Stream, router: Router) {
     // However it ends, there is nothing left to do for it.
     tokio::select! {
         _ = connection.as_mut() => return,
-        _ = closing.changed() => connection.as_mut().graceful_shutdown(),
+        () = ending(&mut closing) => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;
 }
@@ -166,18 +166,19 @@ async fn command(
         Err(refusal) => return answer(&desk.hub, &visitor, None, &Err(refusal)),
     };
     let stamp = desk.hub.stamp();
-    let stop = message::Request::parse_stop(&text, false).filter(|_| visitor.may(Access::Read));
-    if let Some(message::Request { req, asked: Ok((robot, Asked::Halt(halt))) }) = stop {
-        visitor.introduce();
-        let result = check_name(&name, robot)
-            .and_then(|()| desk.hub.halt(Some(&name), &halt, &visitor.client.name));
+    let urgent = message::Request::parse_urgent(&text, false).filter(|_| visitor.may(Access::Read));
+    if let Some(message::Request { req, asked: Ok((robot, asked)) }) = urgent
+        && let Some(result) = stop(&desk.hub, &visitor, &name, robot, &asked, stamp).await
+    {
         return answer(&desk.hub, &visitor, req.as_ref(), &result);
     }
     let hub = Arc::clone(&desk.hub);
     desk.hand_on(async move {
-        let _room = room;
-        let _turn = hub.turn_to_read(text.len()).await;
-        let message::Request { req, asked } = message::Request::parse(&text);
+        let message::Request { req, asked } = {
+            let _turn = hub.turn_to_read(text.len()).await;
+            message::Request::parse(&text)
+        };
+        drop((text, room));
         let result = match asked {
             Ok((robot, asked)) => ask(&hub, &visitor, &name, robot, asked, stamp).await,
             Err(refusal) => Err(refusal),
@@ -200,18 +201,46 @@ async fn read(
     if size.lower() > MAX_MESSAGE as u64 {
         return Err(too_large(MAX_MESSAGE));
     }
-    let is_large = size.upper().is_none_or(|size| size > SMALL_MESSAGE as u64);
-    let room = match is_large && visitor.may(Access::Control) {
-        true => Some(Arc::clone(&desk.hub.large).try_acquire_owned().map_err(|_| {
-            Refusal::new(Code::Busy, "other long messages are being read: send it again")
-        })?),
+    let may_be_large = size.upper().is_none_or(|size| size > SMALL_MESSAGE as u64);
+    let room = match may_be_large && visitor.may(Access::Control) {
+        true => Arc::clone(&desk.hub.large).try_acquire_owned().ok(),
         false => None,
     };
     let most = if room.is_some() { MAX_MESSAGE } else { SMALL_MESSAGE };
+    if size.lower() > most as u64 && visitor.may(Access::Control) {
+        let message = "other long messages are being read: send it again";
+        return Err(Refusal::new(Code::Busy, message));
+    }
     match timeout(PATIENCE, axum::body::to_bytes(body, most)).await {
         Ok(Ok(text)) => Ok((text, room)),
-        _ => Err(too_large(most)),
+        Ok(Err(_)) => Err(too_large(most)),
+        Err(_) => Err(Refusal::new(Code::InvalidArgument, "the message took too long to come")),
     }
+}
+
+/// Carries out what stops, here and now and without a seat; none for anything else.
+async fn stop(
+    hub: &Hub,
+    visitor: &Visitor,
+    name: &str,
+    robot: Option<String>,
+    asked: &Asked,
+    stamp: Stamp,
+) -> Option<Result<Value, Refusal>> {
+    let member = hub.robot(Some(name), None);
+    let named = check_name(name, robot);
+    visitor.introduce();
+    Some(match asked {
+        Asked::Halt(halt) => named.and_then(|()| hub.halt(Some(name), halt, &visitor.client.name)),
+        Asked::Teach(verb @ Verb::Stop) => {
+            let able = hub.robot(Some(name), Some(Capability::Teach));
+            match named.and(able).and(member) {
+                Ok(member) => run(member, visitor, Order::Teach(verb.clone()), stamp).await,
+                Err(refusal) => Err(refusal),
+            }
+        }
+        _ => return None,
+    })
 }
 
 /// Carries out a command that comes without a connection: the controls are held for no longer

@@ -112,6 +112,17 @@ impl Hub {
         Refusal::new(Code::Busy, message)
     }
 
+    /// The robot named, or all that have components where none is named and there are several.
+    fn driven(&self, name: Option<&str>) -> Result<impl Iterator<Item = &Arc<Member>>, Refusal> {
+        let has =
+            |member: &&Arc<Member>| member.robot.capabilities().contains(&Capability::Components);
+        if name.is_some() || !self.robots.iter().any(|member| has(&member)) {
+            self.robot(name, Some(Capability::Components))?;
+        }
+        let is_meant = move |member: &&Arc<Member>| name.is_none_or(|name| *member.name == *name);
+        Ok(self.robots.iter().filter(has).filter(is_meant))
+    }
+
     /// Stops what a message wants stopped; gives the answer's data.
     pub(crate) fn halt(
         &self,
@@ -127,8 +138,8 @@ impl Hub {
                     |note| json!({ "note": format!("stopped all the same; {note}") }),
                 ));
             }
-            Halt::Reset => self.robot(robot, Some(Capability::Components))?.stop(by),
-            Halt::Disable => self.robot(robot, Some(Capability::Components))?.disable(by),
+            Halt::Reset => self.driven(robot)?.for_each(|member| member.stop(by)),
+            Halt::Disable => self.driven(robot)?.for_each(|member| member.disable(by)),
         }
         Ok(Value::Null)
     }
@@ -224,6 +235,12 @@ impl Hub {
         };
         Err(Refusal::new(Code::Unauthorized, message))
     }
+}
+
+/// Waits for the end of the server.
+pub(crate) async fn ending(closing: &mut watch::Receiver<bool>) {
+    // Without a sender it has ended, too.
+    let _ = closing.wait_for(|closing| *closing).await;
 }
 
 impl Member {

@@ -1,5 +1,8 @@
 //! What clients ask, and how they are answered.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use serde_json::{Map, Value, json};
 use sinew_robot::{Code, Refusal, component, teach, text::is_unshowable, vacuum::Command};
 
@@ -9,8 +12,8 @@ use crate::{Access, Capability, feed::Topic, json as strict};
 const MAX_RAW: usize = 252;
 /// More topics than there are.
 const MAX_TOPICS: usize = 256;
-/// The longest message that is looked at for a stop before its turn.
-const MAX_STOP: usize = 4 << 10;
+/// The longest message that is looked at before its turn.
+pub(crate) const MAX_URGENT: usize = 4 << 10;
 /// The longest name a client may give itself.
 const MAX_NAME: usize = 64;
 const TEACH: &str = "Teach";
@@ -99,19 +102,21 @@ impl Request {
         }
     }
 
-    /// Reads a message only if it may be one that stops something: looking costs next to nothing.
-    pub(crate) fn parse_stop(text: &[u8], legacy: bool) -> Option<Self> {
-        let has = |word: &str| memchr::memmem::find(text, word.as_bytes()).is_some();
-        let may_stop = has("\"Stop\"") || has("\"stop\"") || has("\"Reset\"") || has("\"Disable\"");
-        if text.len() > MAX_STOP || !may_stop {
+    /// Reads a message only if it may be one that stops something, or a token: looking costs next to
+    /// nothing.
+    pub(crate) fn parse_urgent(text: &[u8], legacy: bool) -> Option<Self> {
+        static WORDS: LazyLock<[Finder<'static>; 5]> = LazyLock::new(|| {
+            ["\"Stop\"", "\"stop\"", "\"Reset\"", "\"Disable\"", "\"Auth\""].map(Finder::new)
+        });
+        if text.len() > MAX_URGENT || !WORDS.iter().any(|word| word.find(text).is_some()) {
             return None;
         }
         let request = if legacy { Self::parse_legacy(text) } else { Self::parse(text) };
-        let stops = match &request.asked {
-            Ok((_, Asked::Halt(_) | Asked::Teach(teach::Verb::Stop))) => true,
+        let is_urgent = match &request.asked {
+            Ok((_, Asked::Halt(_) | Asked::Teach(teach::Verb::Stop) | Asked::Auth { .. })) => true,
             Ok(_) | Err(_) => false,
         };
-        stops.then_some(request)
+        is_urgent.then_some(request)
     }
 
     /// Whether it was JSON at all.
@@ -176,16 +181,17 @@ fn parse(members: &Map<String, Value>) -> Result<(Option<String>, Asked), Refusa
         return Ok((robot, Asked::Halt(Halt::Stop { note: surplus })));
     }
     let confirmed = match members.get("confirm") {
-        None | Some(Value::Null) => false,
-        Some(Value::Bool(confirmed)) => *confirmed,
-        Some(other) => {
-            return Err(invalid(format!("confirm: wanted true or false, got {}", shown(other))));
-        }
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(confirmed)) => Ok(*confirmed),
+        Some(other) => Err(format!("confirm: wanted true or false, got {}", shown(other))),
     };
-    match (asked(kind, members, confirmed), surplus) {
+    match (asked(kind, members, confirmed == Ok(true)), surplus) {
         (Ok(halt @ Asked::Halt(_)), _) => Ok((robot, halt)),
         (_, Some(surplus)) => Err(invalid(surplus)),
-        (asked, None) => Ok((robot, asked?)),
+        (asked, None) => {
+            confirmed.map_err(invalid)?;
+            Ok((robot, asked?))
+        }
     }
 }
 

@@ -105,13 +105,13 @@ impl Server {
         thread::Builder::new().name("front".into()).spawn(move || {
             // Where it is not allowed, this thread has the share of any other.
             sinew_io::favour();
-            let result = front.block_on(async {
+            let result = front.block_on(serve(hub, ports, async {
                 tokio::select! {
-                    result = serve(hub, ports, shutdown) => result,
-                    // Nobody waits for the end of this server any more.
-                    () = over.closed() => Ok(()),
+                    () = shutdown => {}
+                    // The caller does not wait for the end of this server any more.
+                    () = over.closed() => {}
                 }
-            });
+            }));
             let _ = over.send(result);
         })?;
         ended.await.unwrap_or_else(|_| Err(io::Error::other("the thread that hears clients ended")))
@@ -145,7 +145,7 @@ async fn serve(hub: Arc<Hub>, ports: Ports, shutdown: impl Future<Output = ()>) 
         () = async { while doors.join_next().await.is_some() {} pending().await } => {}
     }
     let by = "the daemon's end".into();
-    hub.robots.iter().for_each(|member| member.stop(&by));
+    hub.robots.iter().for_each(|member| member.end(&by));
     doors.abort_all();
     workers.abort_all();
     hub.closing.send_replace(true);

@@ -180,6 +180,7 @@ impl Pump {
         if let Some(port) = &mut self.line.port {
             port.discard_waiting();
         }
+        self.flush(now);
         // Cannot be refused.
         let _ = self.session.execute(now, Command::DriveReset, by);
         self.drain(now);
@@ -191,8 +192,16 @@ impl Pump {
         while self.session.is_stopping() && self.line.port.is_some() && now < until {
             thread::sleep(Duration::from_millis(1));
             now = Instant::now();
+            self.flush(now);
             self.session.handle_timeout(now);
             self.drain(now);
+        }
+    }
+
+    /// Has a port that took no more try again.
+    fn flush(&mut self, now: Instant) {
+        if self.line.port.as_mut().is_some_and(|port| port.flush(now).is_err()) {
+            self.lose_port();
         }
     }
 

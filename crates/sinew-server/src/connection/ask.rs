@@ -105,7 +105,8 @@ impl Connection {
         if order.moves_by_itself() && self.watched == Watched::No {
             self.watched = Watched::Wanted;
         }
-        let job = member.accept(&self.peer.client().clone(), order, stamp)?;
+        let client = self.peer.client().clone();
+        let job = member.accept(&client, order, stamp)?;
         self.work.add(req, job)?;
         Ok(None)
     }
@@ -128,7 +129,8 @@ impl Connection {
         let hub = Arc::clone(&self.hub);
         let member = hub.robot(robot, None)?;
         self.rename(name);
-        member.take_control(&self.peer.client().clone());
+        let client = self.peer.client().clone();
+        member.take_control(&client);
         Ok(Value::Null)
     }
 
@@ -146,7 +148,7 @@ impl Connection {
                     let at = hub.guesses.wrong(client.address, std::time::Instant::now());
                     // Too many wrong ones wait for their answer: this one gets none.
                     let at = at.ok_or_else(|| {
-                        self.reading = Reading::Gone;
+                        self.reading = Reading::Over;
                         refusal.clone()
                     })?;
                     return Ok(Outcome::Late(at, refusal));

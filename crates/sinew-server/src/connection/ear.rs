@@ -27,17 +27,17 @@ use tokio::{
         mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     },
     task::yield_now,
-    time::{Instant, sleep, sleep_until, timeout},
+    time::{Instant, sleep, sleep_until, timeout, timeout_at},
 };
 
 use super::{Connection, Ended, read};
 use crate::{
     Access, Boxed, Capability,
     frame::{Decoder, Framing, Incoming, MAX_MESSAGE, SMALL_MESSAGE},
-    hub::{Client, Hub, Order, Stamp},
+    hub::{Client, Hub, Order, Stamp, ending},
     lobby::{Guest, PATIENCE},
     lock, message,
-    message::Request,
+    message::{MAX_URGENT, Request},
     stream::{Reader, Stream, Writer},
 };
 
@@ -70,8 +70,6 @@ pub(super) enum Heard {
     /// A message after which nothing makes sense.
     TooLarge,
     Close(Vec<u8>),
-    /// The connection broke, or its place was needed.
-    Gone,
 }
 
 /// What both halves know of the client.
@@ -84,6 +82,8 @@ pub(super) struct Peer {
     room: Notify,
     /// Messages that were dropped for want of room, and not told yet.
     unheard: AtomicU64,
+    /// Told when the connection broke, or its place is needed.
+    pub(super) broken: Notify,
 }
 
 pub(super) type Inbox = UnboundedReceiver<Heard>;
@@ -101,6 +101,10 @@ pub(crate) struct Ear {
     large: Option<(OwnedSemaphorePermit, Instant)>,
     /// Messages are dropped until there is room.
     drops: bool,
+    /// When what was read last came.
+    stamp: Stamp,
+    /// How long its messages may wait for room.
+    wait_until: Instant,
 }
 
 impl Ear {
@@ -112,7 +116,9 @@ impl Ear {
             queued: AtomicUsize::new(0),
             room: Notify::new(),
             unheard: AtomicU64::new(0),
+            broken: Notify::new(),
         };
+        let stamp = hub.stamp();
         Ear {
             hub,
             peer: Arc::new(peer),
@@ -123,6 +129,8 @@ impl Ear {
             other_half: None,
             large: None,
             drops: false,
+            stamp,
+            wait_until: Instant::now() + WAIT,
         }
     }
 
@@ -137,15 +145,21 @@ impl Ear {
         while goes_on {
             let late = self.large.as_ref().map(|(_, until)| *until);
             tokio::select! {
+                biased;
+                // The robots have been stopped: nothing more is to be heard.
+                () = ending(&mut closing) => break,
                 result = read(&mut self.reader, &mut inbox) => {
                     goes_on = self.has_read(result, &mut inbox).await;
                 }
                 () = closed(self.other_half.as_ref()) => break,
-                () = until(late) => self.give_up_large(&mut inbox),
-                _ = closing.changed() => goes_on = self.other_half.is_some(),
+                () = until(late) => {
+                    self.give_up_large(&mut inbox);
+                    goes_on = self.take(&mut inbox).await;
+                }
             }
         }
         self.leave();
+        self.large = None;
         if let Some(other_half) = self.other_half.take() {
             linger(&mut self.reader, &other_half).await;
         }
@@ -155,31 +169,44 @@ impl Ear {
     async fn has_read(&mut self, result: io::Result<usize>, inbox: &mut BytesMut) -> bool {
         match result {
             Ok(1..) => {
+                self.stamp = self.hub.stamp();
+                self.wait_until = Instant::now() + WAIT;
                 let goes_on = self.take(inbox).await;
                 // A client that sends without end is one among others.
                 yield_now().await;
                 return goes_on;
             }
-            // It may still want to read: the other half ends when it has answered what is there.
-            Ok(0) => self.other_half = None,
+            // What came of a stranger may be valid, and only not have been read yet.
+            Ok(0) if self.becomes_known().await => {
+                // It may still want to read: the other half ends when it has answered what is there.
+                self.other_half = None;
+            }
+            Ok(0) if self.peer.guest.is_stranger() => self.say_last(Heard::Close(Vec::new())),
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-                // What came may be valid, and only not have been read yet.
                 if self.becomes_known().await {
                     return true;
                 }
-                self.hand_on(Heard::TooLarge).await;
+                self.say_last(Heard::TooLarge);
             }
-            Err(_) => {
-                if let Some(other_half) = self.other_half.take() {
-                    let _ = other_half.send(Heard::Gone);
-                }
-            }
+            Ok(0) | Err(_) => self.peer.broken.notify_one(),
         }
         false
     }
 
+    /// Hands on what ends the connection, whether there is room or not.
+    fn say_last(&mut self, heard: Heard) {
+        self.peer.queued.fetch_add(heard.cost(), Ordering::AcqRel);
+        self.begin();
+        if let Some(other_half) = &self.other_half {
+            let _ = other_half.send(heard);
+        }
+    }
+
     /// Waits until the other half has read what came of a stranger; whether it is known then.
     async fn becomes_known(&self) -> bool {
+        if self.peer.guest.is_known() {
+            return true;
+        }
         let read = async {
             while self.peer.queued.load(Ordering::Acquire) > 0 {
                 self.peer.room.notified().await;
@@ -195,20 +222,20 @@ impl Ear {
             let limit = if self.large.is_some() { MAX_MESSAGE } else { SMALL_MESSAGE };
             match self.decoder.next(inbox, limit) {
                 None => break,
-                Some(Incoming::Over) if self.has_room_for_large() => {}
+                Some(Incoming::Over) if self.has_room_for_large().await => {}
                 Some(Incoming::Over) => self.decoder.skip(inbox),
                 Some(Incoming::Skipped) => {
                     let refusal = self.skipped();
                     self.hand_on(Heard::Skipped(refusal)).await;
                 }
                 Some(Incoming::Message(text)) => self.hear(text).await,
-                Some(Incoming::Pong(payload)) => self.hand_on(Heard::Ping(payload)).await,
+                Some(Incoming::Ping(payload)) => self.hand_on(Heard::Ping(payload)).await,
                 Some(Incoming::TooLarge) => {
-                    self.hand_on(Heard::TooLarge).await;
+                    self.say_last(Heard::TooLarge);
                     return false;
                 }
                 Some(Incoming::Close(farewell)) => {
-                    self.hand_on(Heard::Close(farewell)).await;
+                    self.say_last(Heard::Close(farewell));
                     return false;
                 }
             }
@@ -224,9 +251,9 @@ impl Ear {
         true
     }
 
-    /// Takes room for a message over 64 KiB, which only clients that may control get.
-    fn has_room_for_large(&mut self) -> bool {
-        if self.peer.client().access < Access::Control {
+    /// Takes room for a message over 64 KiB, which only known clients that may control get.
+    async fn has_room_for_large(&mut self) -> bool {
+        if self.peer.client().access < Access::Control || !self.becomes_known().await {
             return false;
         }
         let Ok(room) = Arc::clone(&self.hub.large).try_acquire_owned() else { return false };
@@ -254,21 +281,31 @@ impl Ear {
 
     async fn hear(&mut self, text: BytesMut) {
         let large = self.large.take().map(|(room, _)| room);
-        let stop = Request::parse_stop(&text, self.framing == Framing::Prefixed);
-        let heard = match stop.and_then(|request| self.stop(request)) {
-            Some(heard) => heard,
-            None => Heard::Message { text, stamp: self.hub.stamp(), _large: large },
-        };
-        self.hand_on(heard).await;
+        let urgent = Request::parse_urgent(&text, self.framing == Framing::Prefixed);
+        if let Some(heard) = urgent.and_then(|request| self.stop(request)) {
+            return self.hand_on(heard).await;
+        }
+        // A part of a buffer would keep all of it.
+        let text = if large.is_some() { text } else { BytesMut::from(&text[..]) };
+        self.hand_on(Heard::Message { text, stamp: self.stamp, _large: large }).await;
     }
 
-    /// Carries a stop out, if the client may; none leaves it to the other half.
+    /// Carries a stop out, if the client may; none leaves it to the other half. A right token counts
+    /// from here on, so that a stop behind it need not wait for the other half either.
     fn stop(&mut self, request: Request) -> Option<Heard> {
-        let client = self.peer.client().clone();
         let Request { req, asked: Ok((robot, asked)) } = request else { return None };
+        if let message::Asked::Auth { token: Some(token), .. } = &asked {
+            let access = self.hub.access(token).ok()?;
+            self.peer.client().access = access;
+            return None;
+        }
+        let client = self.peer.client().clone();
         if client.access < Access::Read {
             return None;
         }
+        // What the client sent with the stop, and behind it, came after it: unless another stop came
+        // since it was read.
+        let alone = self.hub.stamp().epoch == self.stamp.epoch;
         let heard = match asked {
             message::Asked::Halt(halt) => {
                 let result = self.hub.halt(robot.as_deref(), &halt, &client.name);
@@ -282,7 +319,9 @@ impl Ear {
             }
             _ => return None,
         };
-        self.peer.is_new.store(false, Ordering::Release);
+        if alone {
+            self.stamp = self.hub.stamp();
+        }
         if !self.peer.guest.introduce() {
             self.hub.metrics.count_turned_away();
         }
@@ -299,7 +338,7 @@ impl Ear {
                     self.peer.room.notified().await;
                 }
             };
-            let _ = timeout(WAIT, room).await;
+            let _ = timeout_at(self.wait_until, room).await;
         }
         self.drops = !self.peer.has_room(cost);
         if self.drops {
@@ -374,6 +413,8 @@ impl Heard {
     pub(super) fn cost(&self) -> usize {
         let bytes = match self {
             Heard::Message { text, .. } | Heard::Ping(text) => text.len(),
+            // What is sent back with the answer may be as long as the message was.
+            Heard::Stopped(..) | Heard::Stopping(_) => MAX_URGENT,
             _ => 0,
         };
         bytes + QUEUE.1
@@ -381,7 +422,7 @@ impl Heard {
 }
 
 /// A command whose first step is done.
-fn begun(mut running: Boxed<'static, Ended>) -> Boxed<'static, Ended> {
+pub(super) fn begun(mut running: Boxed<'static, Ended>) -> Boxed<'static, Ended> {
     // The other half polls it next, and is woken for the rest.
     match running.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(ended) => Box::pin(async { ended }),

@@ -3,6 +3,7 @@ use std::{collections::VecDeque, future::poll_fn, task::Poll};
 use serde_json::Value;
 use sinew_robot::{Code, Refusal};
 
+use super::ear::begun;
 use crate::{Boxed, hub::Job};
 
 /// Commands that may wait for those before them.
@@ -26,7 +27,7 @@ impl Work {
 
     pub(super) fn add(&mut self, req: Option<Value>, job: Job) -> Result<(), Refusal> {
         if job.is_urgent() {
-            self.add_running(Box::pin(run(req, job)));
+            self.add_running(begun(Box::pin(run(req, job))));
         } else if self.waiting.len() < MAX_WAITING {
             self.waiting.push_back((req, job));
         } else {

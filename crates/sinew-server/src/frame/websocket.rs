@@ -103,9 +103,7 @@ impl Assembly {
             }
             buffer.advance(header.length);
             let mut payload = buffer.split_to(length);
-            for (byte, mask) in payload.iter_mut().zip(header.mask.iter().cycle()) {
-                *byte ^= mask;
-            }
+            unmask(&mut payload, header.mask);
             if let Some(incoming) = self.take(&header, payload) {
                 return Some(incoming);
             }
@@ -122,7 +120,7 @@ impl Assembly {
         match (header.opcode, self.begun.take()) {
             (PING, begun) => {
                 self.begun = begun;
-                Some(Incoming::Pong(payload))
+                Some(Incoming::Ping(payload))
             }
             (PONG, begun) => {
                 self.begun = begun;
@@ -152,6 +150,19 @@ impl Skipping {
         let count = self.left.min(buffer.len() as u64);
         buffer.advance(count as usize);
         self.left -= count;
+    }
+}
+
+/// Takes a client's mask off, word by word.
+fn unmask(payload: &mut [u8], mask: [u8; 4]) {
+    let mut words = payload.chunks_exact_mut(4);
+    for word in &mut words {
+        for (byte, mask) in word.iter_mut().zip(mask) {
+            *byte ^= mask;
+        }
+    }
+    for (byte, mask) in words.into_remainder().iter_mut().zip(mask) {
+        *byte ^= mask;
     }
 }
 
@@ -246,7 +257,7 @@ mod tests {
             [frame(0x01, b"{\"a\""), frame(0x89, b"hm"), frame(0x00, b":"), frame(0x80, b"1}")];
         assert_eq!(
             read(&stream.concat()),
-            [Incoming::Pong(b"hm"[..].into()), Incoming::Message(b"{\"a\":1}"[..].into())]
+            [Incoming::Ping(b"hm"[..].into()), Incoming::Message(b"{\"a\":1}"[..].into())]
         );
     }
 
@@ -281,7 +292,7 @@ mod tests {
         let wanted = [
             Incoming::Skipped,
             Incoming::Message(b"[1]"[..].into()),
-            Incoming::Pong(b"hm"[..].into()),
+            Incoming::Ping(b"hm"[..].into()),
             Incoming::Skipped,
             Incoming::Message(b"[2]"[..].into()),
         ];

@@ -17,7 +17,10 @@ use crate::{Access, hub::Client, lobby::Guest};
 /// Refuses what a page of another host makes a browser send.
 pub(super) async fn check(State(desk): State<Desk>, request: Request, next: Next) -> Response {
     let headers = request.headers();
-    let host = headers.get(header::HOST).and_then(authority);
+    let host = headers.get(header::HOST).map(authority);
+    // A name that is none is nobody's.
+    let nameless = matches!(host, Some(None));
+    let host = host.flatten();
     let foreign = match headers.get(header::ORIGIN) {
         None => false,
         Some(origin) => origin_authority(origin).is_none_or(|origin| Some(origin) != host),
@@ -30,7 +33,7 @@ pub(super) async fn check(State(desk): State<Desk>, request: Request, next: Next
         .as_ref()
         .map(Authority::host)
         .is_some_and(|name| !is_local_or_number(name) && !is_ours(name));
-    if foreign || renamed {
+    if foreign || renamed || nameless {
         let message = "pages of other hosts may not come in; open this one by its address, or \
                        allow its name: [server] hosts";
         let refusal = Refusal::new(Code::Unauthorized, message);

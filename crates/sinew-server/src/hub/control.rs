@@ -59,16 +59,25 @@ pub(crate) struct Control {
 struct Cut {
     epoch: u64,
     by: Option<Arc<str>>,
+    /// A client whose own commands it does not cut off.
+    spared: Option<u64>,
 }
 
 impl Control {
     /// Refuses what was asked for before a stop.
-    fn check_stops(&self, robot: &str, nature: Nature, stamp: Stamp) -> Result<(), Refusal> {
+    fn check_stops(
+        &self,
+        robot: &str,
+        client: &Client,
+        nature: Nature,
+        stamp: Stamp,
+    ) -> Result<(), Refusal> {
         if nature.query {
             return Ok(());
         }
         let cuts = [Some(&self.stopped), Some(&self.halted).filter(|_| nature.moves)];
-        let Some(cut) = cuts.into_iter().flatten().find(|cut| cut.epoch > stamp.epoch) else {
+        let cuts_off = |cut: &&Cut| cut.epoch > stamp.epoch && cut.spared != Some(client.id);
+        let Some(cut) = cuts.into_iter().flatten().find(cuts_off) else {
             return Ok(());
         };
         let by = cut.by.as_deref().unwrap_or("a client");
@@ -87,8 +96,17 @@ impl Member {
     /// Stops the robot before anything that waits, whichever client asks.
     pub(crate) fn stop(&self, by: &Arc<str>) {
         let mut control = lock(&self.control);
-        control.stopped = self.cut(by);
+        if control.stopped.epoch < u64::MAX {
+            control.stopped = self.cut(by);
+        }
         // With the lock held, a command is either on its way before this or refused after it.
+        self.robot.stop(by);
+    }
+
+    /// Stops the robot for good: nothing that a client asks for is carried out any more.
+    pub(crate) fn end(&self, by: &Arc<str>) {
+        let mut control = lock(&self.control);
+        control.stopped = Cut { epoch: u64::MAX, by: Some(Arc::clone(by)), spared: None };
         self.robot.stop(by);
     }
 
@@ -100,7 +118,8 @@ impl Member {
     }
 
     fn cut(&self, by: &Arc<str>) -> Cut {
-        Cut { epoch: self.epoch.fetch_add(1, Ordering::AcqRel) + 1, by: Some(Arc::clone(by)) }
+        let epoch = self.epoch.fetch_add(1, Ordering::AcqRel) + 1;
+        Cut { epoch, by: Some(Arc::clone(by)), spared: None }
     }
 
     /// Gives a client the controls. If another had them, what that one set moving ends.
@@ -108,7 +127,8 @@ impl Member {
         let mut control = lock(&self.control);
         let before = control.holder.replace(client.clone());
         if before.is_some_and(|before| before.id != client.id) {
-            control.halted = self.cut(&client.name);
+            // What the new holder sent behind this may have been read before it.
+            control.halted = Cut { spared: Some(client.id), ..self.cut(&client.name) };
             self.robot.taken(&client.name);
         }
         self.changed.notify_one();
@@ -124,11 +144,11 @@ impl Member {
         let nature = order.nature();
         let mut control = lock(&self.control);
         // It ends what was asked before it, also what is still waiting.
-        if order.is_urgent() {
+        if order.is_urgent() && control.stopped.epoch < u64::MAX {
             control.stopped = self.cut(&client.name);
             stamp.epoch = control.stopped.epoch;
         }
-        control.check_stops(&self.name, nature, stamp)?;
+        control.check_stops(&self.name, client, nature, stamp)?;
         client.check_presence(nature)?;
         match &control.holder {
             _ if nature.free => {}
@@ -153,20 +173,22 @@ impl Member {
     }
 
     /// Frees the controls if this client has them.
-    pub(crate) fn free(&self, client: &Client) -> bool {
-        let mut control = lock(&self.control);
-        let held = control.holder.as_ref().is_some_and(|holder| holder.id == client.id);
-        if held {
-            control.holder = None;
-            self.changed.notify_one();
-        }
-        held
+    pub(crate) fn free(&self, client: &Client) {
+        self.free_and(client, || {});
     }
 
     /// Frees the controls because this client has gone, and tells the robot if it had them.
     pub(crate) fn leave(&self, client: &Client) {
-        if self.free(client) {
-            self.robot.release(&client.name);
+        self.free_and(client, || self.robot.release(&client.name));
+    }
+
+    fn free_and(&self, client: &Client, then: impl FnOnce()) {
+        let mut control = lock(&self.control);
+        if control.holder.as_ref().is_some_and(|holder| holder.id == client.id) {
+            control.holder = None;
+            self.changed.notify_one();
+            // With the lock held: the next holder's commands come after it.
+            then();
         }
     }
 
@@ -216,14 +238,16 @@ impl Order {
 
     /// Whether it goes on moving without further commands.
     pub(crate) fn moves_by_itself(&self) -> bool {
-        matches!(self, Order::Vacuum(Command::Dock) | Order::Teach(Verb::Play { looped: true, .. }))
+        match self {
+            Order::Vacuum(command) => command.moves_by_itself(),
+            Order::Teach(verb) => matches!(verb, Verb::Play { looped: true, .. }),
+        }
     }
 
     fn nature(&self) -> Nature {
         match self {
             Order::Vacuum(command) => {
-                let moves = command.is_motion() || matches!(command, Command::DriveEnable { .. });
-                Nature { query: false, moves, free: false }
+                Nature { query: false, moves: command.is_driving(), free: false }
             }
             Order::Teach(Verb::Play { .. }) => Nature { query: false, moves: true, free: false },
             Order::Teach(verb) => Nature {
@@ -267,7 +291,7 @@ impl Job {
                 return execution.as_mut().poll(context);
             }
             let control = lock(&member.control);
-            control.check_stops(&member.name, nature, stamp)?;
+            control.check_stops(&member.name, &client, nature, stamp)?;
             client.check_presence(nature)?;
             if let Some(holder) = control.holder.as_ref().filter(|_| !nature.free) {
                 member.check_holder(holder, &client)?;

@@ -139,10 +139,13 @@ impl Teacher {
             return Err(invalid("save: wanted name, got none, here or at the start"));
         };
         let (frames, duration_ms) = (recording.len(), recording.duration_ms());
-        let recording = (**recording).clone();
-        let document =
-            Document { name: name.clone(), created: now(), recording, keyframes: vec![] };
-        self.blocking(move |library| library.add(&document)).await?;
+        let (recording, title) = (Arc::clone(recording), name.clone());
+        // A long one is copied where no stop waits for it.
+        let keep = move |library: &Library| {
+            let recording = (*recording).clone();
+            library.add(&Document { name: title, created: now(), recording, keyframes: vec![] })
+        };
+        self.blocking(keep).await?;
         Ok(json!({ "op": "save", "name": name, "frames": frames, "duration_ms": duration_ms,
                    "keyframes": 0, "error_rad": null, "library": true }))
     }

@@ -3,6 +3,7 @@ use std::time::Duration;
 use serde_json::json;
 use sinew_robot::vacuum::Command;
 use socket2::SockRef;
+use tokio::io::AsyncWriteExt;
 
 use crate::support::{Call, DEADLINE, control, drive, led, post, start, until};
 
@@ -227,6 +228,60 @@ async fn taking_the_controls_ends_what_the_other_set_moving() {
 }
 
 #[tokio::test]
+async fn what_the_new_holder_sends_behind_a_takeover_is_done() {
+    let server = start();
+    let (mut first, mut second) = (server.lines().await, server.lines().await);
+    for _ in 0..20 {
+        first.ok(json!({ "type": "TakeControl" })).await;
+        let take = json!({ "type": "TakeControl" });
+        let (enable, drive) = (control("drive", "Enable"), drive(0.1, 0.0));
+        second.send_bytes(format!("{take}\n{enable}\n{drive}\n").as_bytes()).await;
+        second.ok(led(1)).await;
+        let calls = server.robot.calls();
+        let velocity = Command::Velocity { linear: 0.1, angular: 0.0 };
+        let drove = Call::Execute(velocity, second.name.clone());
+        assert_eq!(calls[calls.len() - 2], drove, "{calls:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_stop_and_what_is_sent_behind_it_are_done_in_their_order() {
+    let server = start();
+    let mut client = server.lines().await;
+    for _ in 0..20 {
+        let stop = json!({ "type": "Stop" });
+        let enable = control("drive", "Enable");
+        client.send_bytes(format!("{enable}\n{stop}\n{enable}\n").as_bytes()).await;
+        client.ok(led(1)).await;
+        let calls = server.robot.calls();
+        let enabled = Call::Execute(Command::DriveEnable { mode: 2 }, client.name.clone());
+        assert_eq!(calls[calls.len() - 2], enabled);
+        assert_eq!(calls[calls.len() - 3], Call::Stop(client.name.clone()));
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_done_after_the_stop_of_the_servers_end() {
+    let server = start();
+    let robot = server.robot.clone();
+    let mut client = server.lines().await;
+    client.ok(control("drive", "Enable")).await;
+    let pour = tokio::spawn(async move {
+        let text = format!("{}\n{}\n", control("drive", "Enable"), drive(0.1, 0.0));
+        while client.writer.write_all(text.as_bytes()).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    });
+    until("it drives", || robot.calls().len() > 10).await;
+    server.end().await;
+    pour.await.expect("ends");
+    let calls = robot.calls();
+    let stop = calls.iter().position(|call| *call == Call::Stop("the daemon's end".into()));
+    let after = &calls[stop.expect("is stopped")..];
+    assert!(!after.iter().any(|call| matches!(call, Call::Execute(..))), "{after:?}");
+}
+
+#[tokio::test]
 async fn what_a_client_sent_before_a_stop_of_its_own_is_not_done_after_it() {
     let server = start();
     let mut client = server.lines().await;
@@ -310,7 +365,8 @@ async fn a_post_frees_the_controls_without_stopping_anything() {
     let server = start();
     let (status, _) = post(server.http(), &control("drive", "Enable"), &[]).await;
     assert_eq!(status, 200);
-    server.lines().await.ok(led(1)).await;
-    until("the led", || server.robot.calls().len() == 2).await;
+    let mut client = server.lines().await;
+    client.ok(led(1)).await;
+    assert_eq!(server.robot.calls().len(), 2);
     assert!(!server.robot.calls().contains(&Call::Release("http".into())));
 }

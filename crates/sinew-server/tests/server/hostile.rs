@@ -89,6 +89,50 @@ async fn a_browsers_form_cannot_drive() {
 }
 
 #[tokio::test]
+async fn a_stop_in_a_browsers_form_does_not_let_the_rest_of_it_drive() {
+    let server = start();
+    for _ in 0..20 {
+        let mut client = server.lines().await;
+        let stop = json!({ "type": "Stop" });
+        let (enable, drive) = (control("drive", "Enable"), drive(0.3, 0.0));
+        let form = format!("POST / HTTP/1.1\r\n\r\n{stop}\n{enable}\n{drive}\n");
+        client.send_bytes(form.as_bytes()).await;
+        for code in ["invalid_json", "unauthorized", "unauthorized"] {
+            assert_eq!(client.next().await["error"]["code"], code);
+        }
+    }
+    let stops = server.robot.calls();
+    assert!(stops.len() == 20 && stops.iter().all(|call| matches!(call, Call::Stop(_))));
+}
+
+#[tokio::test]
+async fn silent_clients_that_close_their_own_direction_are_no_more_than_others() {
+    let server = start();
+    let mut silent = Vec::new();
+    for _ in 0..20 {
+        let mut client = server.legacy().await;
+        client.next_of("sensors/gd32_version").await;
+        client.0.shutdown().await.expect("is connected");
+        silent.push(client);
+    }
+    for client in &mut silent {
+        assert_eq!(client.try_next().await, None, "it has gone");
+    }
+}
+
+#[tokio::test]
+async fn what_a_client_half_closed_behind_is_answered() {
+    let server = start();
+    for (text, wanted) in [("{\"type\":\"Robots\",\"req\":1}\n", "Reply"), ("rubbish\n", "Error")] {
+        let mut client = server.lines().await;
+        client.send_bytes(text.as_bytes()).await;
+        client.writer.shutdown().await.expect("is connected");
+        assert_eq!(client.next().await["type"], wanted);
+        assert_eq!(client.try_next().await, None);
+    }
+}
+
+#[tokio::test]
 async fn when_all_seats_are_taken_a_client_may_still_stop() {
     let server = start_with(Config { max_clients: 2, ..local() }, &[("vacuum", Double::new())]);
     let (mut first, mut second) = (server.lines().await, server.lines().await);

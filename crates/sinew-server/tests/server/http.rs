@@ -70,12 +70,40 @@ fn raw(command: &str, payload: &str) -> Value {
 }
 
 #[tokio::test]
+async fn a_stop_is_heard_beside_long_messages_also_in_chunks() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let server = start();
+    let head = "POST /api/v1/robots/vacuum/commands HTTP/1.1\r\nHost: localhost\r\n";
+    let open = async |rest: String| {
+        let mut socket = tokio::net::TcpStream::connect(server.http()).await.expect("connects");
+        socket.write_all(format!("{head}{rest}").as_bytes()).await.expect("is connected");
+        socket
+    };
+    // As many long messages as are read at a time, none of which ends.
+    let mut long = Vec::new();
+    for _ in 0..8 {
+        long.push(open("Content-Length: 1000000\r\n\r\n{".into()).await);
+    }
+    let stop = r#"{"type":"Stop"}"#;
+    let chunks = "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n";
+    let mut socket = open(format!("{chunks}{:x}\r\n{stop}\r\n0\r\n\r\n", stop.len())).await;
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).await.expect("is answered");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert_eq!(server.robot.calls(), [Call::Stop("http".into())]);
+}
+
+#[tokio::test]
 async fn names_that_lead_here_are_those_that_were_set() {
     let tokens = Tokens::parse("control all-of-it-c0ntrol").expect("is a token file");
     let hosts = vec!["robot.example".into()];
     let config = Config { tokens, hosts, ..local() };
     let server = start_with(config, &[("vacuum", Double::new())]);
-    for headers in [&[("Host", "evil.example")][..], &[("Host", "evil.example:8787")]] {
+    for headers in [
+        &[("Host", "evil.example")][..],
+        &[("Host", "evil.example:8787")],
+        &[("Host", "a{b.example")],
+    ] {
         assert_eq!(post(server.http(), &led(2), headers).await.0, 403);
         assert_eq!(get(server.http(), "/ws", headers).await.0, 403);
     }
