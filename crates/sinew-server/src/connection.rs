@@ -168,10 +168,10 @@ impl Connection {
     }
 
     /// The client sends no more, which frees the controls at once. It may have closed only its
-    /// own direction, so it gets what it asked for until writing fails.
+    /// own direction, so what it asked for is done, but for what moves, and it gets the answers until
+    /// writing fails.
     fn ended(&mut self) {
         self.reading = Reading::Ended(Instant::now());
-        self.work.forget_waiting();
         self.leave();
     }
 

@@ -166,7 +166,8 @@ async fn command(
         Err(refusal) => return answer(&desk.hub, &visitor, None, &Err(refusal)),
     };
     let stamp = desk.hub.stamp();
-    let urgent = message::Request::parse_urgent(&text, false).filter(|_| visitor.may(Access::Read));
+    let may_stop = visitor.may(Access::Read) && message::may_be_urgent(&text);
+    let urgent = may_stop.then(|| message::Request::parse_urgent(&text, false)).flatten();
     if let Some(message::Request { req, asked: Ok((robot, asked)) }) = urgent
         && let Some(result) = stop(&desk.hub, &visitor, &name, robot, &asked, stamp).await
     {

@@ -102,15 +102,8 @@ impl Request {
         }
     }
 
-    /// Reads a message only if it may be one that stops something, or a token: looking costs next to
-    /// nothing.
+    /// Reads a message that stops something, or shows a token.
     pub(crate) fn parse_urgent(text: &[u8], legacy: bool) -> Option<Self> {
-        static WORDS: LazyLock<[Finder<'static>; 5]> = LazyLock::new(|| {
-            ["\"Stop\"", "\"stop\"", "\"Reset\"", "\"Disable\"", "\"Auth\""].map(Finder::new)
-        });
-        if text.len() > MAX_URGENT || !WORDS.iter().any(|word| word.find(text).is_some()) {
-            return None;
-        }
         let request = if legacy { Self::parse_legacy(text) } else { Self::parse(text) };
         let is_urgent = match &request.asked {
             Ok((_, Asked::Halt(_) | Asked::Teach(teach::Verb::Stop) | Asked::Auth { .. })) => true,
@@ -157,6 +150,14 @@ impl Request {
     }
 }
 
+/// Whether a message may be one that stops something, or a token: looking costs next to nothing.
+pub(crate) fn may_be_urgent(text: &[u8]) -> bool {
+    static WORDS: LazyLock<[Finder<'static>; 5]> = LazyLock::new(|| {
+        ["\"Stop\"", "\"stop\"", "\"Reset\"", "\"Disable\"", "\"Auth\""].map(Finder::new)
+    });
+    text.len() <= MAX_URGENT && WORDS.iter().any(|word| word.find(text).is_some())
+}
+
 fn parse(members: &Map<String, Value>) -> Result<(Option<String>, Asked), Refusal> {
     let names = || COMMANDS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     let Some(kind) = members.get("type") else {
@@ -175,11 +176,13 @@ fn parse(members: &Map<String, Value>) -> Result<(Option<String>, Asked), Refusa
         let wanted = [COMMON, known].concat().join(", ");
         format!("{kind}: wanted {wanted}, got {}", shown(&json!(unknown)))
     });
-    let robot = text(members, "robot")?;
+    let robot = text(members, "robot");
     if *kind == "Stop" {
-        // Nothing that stands beside it keeps it from stopping.
-        return Ok((robot, Asked::Halt(Halt::Stop { note: surplus })));
+        // Nothing that stands beside it keeps it from stopping; without a name it is for all.
+        let note = robot.as_ref().err().map(|refusal| refusal.message.clone()).or(surplus);
+        return Ok((robot.unwrap_or(None), Asked::Halt(Halt::Stop { note })));
     }
+    let robot = robot?;
     let confirmed = match members.get("confirm") {
         None | Some(Value::Null) => Ok(false),
         Some(Value::Bool(confirmed)) => Ok(*confirmed),
@@ -200,11 +203,16 @@ fn asked(kind: &str, members: &Map<String, Value>, confirmed: bool) -> Result<As
     match kind {
         "ComponentControl" => {
             let member = |name| members.get(name).unwrap_or(&Value::Null);
-            match component::parse(member("id"), member("action"), confirmed)? {
-                Command::DriveReset => Ok(Asked::Halt(Halt::Reset)),
-                Command::DriveDisable => Ok(Asked::Halt(Halt::Disable)),
-                command => simple(command, Capability::Components),
+            // Nothing that stands beside it keeps a stop from stopping.
+            match member("action").get("type").and_then(Value::as_str) {
+                Some("Reset") if member("id") == "drive" => return Ok(Asked::Halt(Halt::Reset)),
+                Some("Disable") if member("id") == "drive" => {
+                    return Ok(Asked::Halt(Halt::Disable));
+                }
+                _ => {}
             }
+            let command = component::parse(member("id"), member("action"), confirmed)?;
+            simple(command, Capability::Components)
         }
         "ProtocolSync" => simple(Command::ProtocolSync, Capability::Components),
         "Boot" => simple(Command::Boot, Capability::Components),

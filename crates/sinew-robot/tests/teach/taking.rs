@@ -265,7 +265,7 @@ fn what_plays_out_of_sight_is_ended_too() {
     bench.mode = MODE_PLAYING;
     bench.run(200);
     bench.mute = true;
-    bench.run(500);
+    bench.run(1500);
     assert_eq!(bench.session.state().link, Link::Lost);
     bench.forget();
     take(&mut bench);

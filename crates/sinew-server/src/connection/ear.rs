@@ -42,11 +42,14 @@ use crate::{
 };
 
 /// Bytes of messages that may wait for the other half, and what each message counts beside its own.
-const QUEUE: (usize, usize) = (256 << 10, 256);
+const QUEUE: (usize, usize) = (128 << 10, 256);
 /// How long the other half gets to make room before messages are dropped.
 const WAIT: Duration = Duration::from_millis(20);
-/// Messages that are taken before others get their turn.
-const TURN: usize = 64;
+/// Messages that are taken before other clients get their turn.
+const TURN: usize = 16;
+/// Messages that looked like a stop and were none, after which those of a client are not looked into
+/// for a while: the other half knows a stop, too.
+const FALSE_STOPS: (u32, Duration) = (8, Duration::from_secs(1));
 /// How long a message over 64 KiB may take to come.
 const LARGE_WAIT: Duration = Duration::from_secs(5);
 /// How long, and how far, what a client still sends is read after the last word to it; closing
@@ -101,6 +104,8 @@ pub(crate) struct Ear {
     large: Option<(OwnedSemaphorePermit, Instant)>,
     /// Messages are dropped until there is room.
     drops: bool,
+    /// Messages that only looked like a stop, and since when they are counted.
+    false_stops: (u32, Instant),
     /// When what was read last came.
     stamp: Stamp,
     /// How long its messages may wait for room.
@@ -129,6 +134,7 @@ impl Ear {
             other_half: None,
             large: None,
             drops: false,
+            false_stops: (0, Instant::now()),
             stamp,
             wait_until: Instant::now() + WAIT,
         }
@@ -281,13 +287,29 @@ impl Ear {
 
     async fn hear(&mut self, text: BytesMut) {
         let large = self.large.take().map(|(room, _)| room);
-        let urgent = Request::parse_urgent(&text, self.framing == Framing::Prefixed);
-        if let Some(heard) = urgent.and_then(|request| self.stop(request)) {
+        if let Some(heard) = self.look_into(&text).await {
             return self.hand_on(heard).await;
         }
         // A part of a buffer would keep all of it.
         let text = if large.is_some() { text } else { BytesMut::from(&text[..]) };
         self.hand_on(Heard::Message { text, stamp: self.stamp, _large: large }).await;
+    }
+
+    /// Carries a message out here if it stops something. Looking into one costs time that all clients
+    /// share: after each, the others get their turn.
+    async fn look_into(&mut self, text: &[u8]) -> Option<Heard> {
+        let (count, since) = self.false_stops;
+        let passed = since.elapsed() > FALSE_STOPS.1;
+        if !message::may_be_urgent(text) || (count >= FALSE_STOPS.0 && !passed) {
+            return None;
+        }
+        let request = Request::parse_urgent(text, self.framing == Framing::Prefixed);
+        if request.is_none() {
+            self.false_stops = if passed { (1, Instant::now()) } else { (count + 1, since) };
+        }
+        let heard = request.and_then(|request| self.stop(request));
+        yield_now().await;
+        heard
     }
 
     /// Carries a stop out, if the client may; none leaves it to the other half. A right token counts

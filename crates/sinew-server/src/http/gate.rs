@@ -18,9 +18,12 @@ use crate::{Access, hub::Client, lobby::Guest};
 pub(super) async fn check(State(desk): State<Desk>, request: Request, next: Next) -> Response {
     let headers = request.headers();
     let host = headers.get(header::HOST).map(authority);
-    // A name that is none is nobody's.
-    let nameless = matches!(host, Some(None));
+    // What is no name, or two of them, is no browser's; neither is an address of another host in
+    // the first line.
+    let single = |name| headers.get_all(name).iter().count() <= 1;
+    let nameless = matches!(host, Some(None)) || !single(header::HOST) || !single(header::ORIGIN);
     let host = host.flatten();
+    let elsewhere = request.uri().authority().is_some_and(|line| Some(line) != host.as_ref());
     let foreign = match headers.get(header::ORIGIN) {
         None => false,
         Some(origin) => origin_authority(origin).is_none_or(|origin| Some(origin) != host),
@@ -33,7 +36,7 @@ pub(super) async fn check(State(desk): State<Desk>, request: Request, next: Next
         .as_ref()
         .map(Authority::host)
         .is_some_and(|name| !is_local_or_number(name) && !is_ours(name));
-    if foreign || renamed || nameless {
+    if foreign || renamed || nameless || elsewhere {
         let message = "pages of other hosts may not come in; open this one by its address, or \
                        allow its name: [server] hosts";
         let refusal = Refusal::new(Code::Unauthorized, message);
@@ -43,7 +46,8 @@ pub(super) async fn check(State(desk): State<Desk>, request: Request, next: Next
 }
 
 fn authority(value: &HeaderValue) -> Option<Authority> {
-    value.to_str().ok()?.to_ascii_lowercase().parse().ok()
+    let authority: Authority = value.to_str().ok()?.to_ascii_lowercase().parse().ok()?;
+    Some(authority).filter(|authority| !authority.as_str().contains('@'))
 }
 
 fn origin_authority(value: &HeaderValue) -> Option<Authority> {

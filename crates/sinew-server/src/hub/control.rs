@@ -203,9 +203,9 @@ impl Member {
 }
 
 impl Client {
-    /// Refuses motion for a client that has gone: what it sent last would outlive its end.
+    /// Refuses what goes on moving for a client that has gone: it would outlive its end.
     fn check_presence(&self, nature: Nature) -> Result<(), Refusal> {
-        if self.gone.load(Ordering::Acquire) && nature.moves {
+        if self.gone.load(Ordering::Acquire) && nature.needs_client {
             return Err(Refusal::new(Code::NotReady, "its client has gone"));
         }
         Ok(())
@@ -226,6 +226,8 @@ struct Nature {
     query: bool,
     /// The robot may move because of it.
     moves: bool,
+    /// It must not begin when its client has gone.
+    needs_client: bool,
     /// It needs no controls: any client may ask, any may stop, and the library is no robot.
     free: bool,
 }
@@ -247,12 +249,17 @@ impl Order {
     fn nature(&self) -> Nature {
         match self {
             Order::Vacuum(command) => {
-                Nature { query: false, moves: command.is_driving(), free: false }
+                let moves = command.is_driving();
+                Nature { query: false, moves, needs_client: moves, free: false }
             }
-            Order::Teach(Verb::Play { .. }) => Nature { query: false, moves: true, free: false },
+            // A single play ends by itself.
+            Order::Teach(Verb::Play { looped, .. }) => {
+                Nature { query: false, moves: true, needs_client: *looped, free: false }
+            }
             Order::Teach(verb) => Nature {
                 query: verb.is_query(),
                 moves: false,
+                needs_client: false,
                 free: verb.is_query() || verb.is_of_library() || *verb == Verb::Stop,
             },
         }

@@ -63,7 +63,7 @@ async fn what_cannot_be_understood_says_what_was_wanted() {
         (json!({}), "type"),
         (json!({ "type": 7 }), "Subscribe"),
         (json!({ "type": "Robots", "speed": 1 }), "speed"),
-        (json!({ "type": "Stop", "robot": 1 }), "robot"),
+        (json!({ "type": "Robots", "robot": 1 }), "robot"),
         (json!({ "type": "Robots", "confirm": "yes" }), "confirm"),
         (json!({ "type": "Subscribe" }), "topics"),
         (json!({ "type": "Subscribe", "topics": ["weather"] }), "sensors/GROUP"),

@@ -130,6 +130,31 @@ async fn what_a_client_half_closed_behind_is_answered() {
         assert_eq!(client.next().await["type"], wanted);
         assert_eq!(client.try_next().await, None);
     }
+    for state in 0..20 {
+        let mut client = server.lines().await;
+        let mut message = led(state);
+        message["req"] = "led".into();
+        client.send(message).await;
+        client.writer.shutdown().await.expect("is connected");
+        assert_eq!(client.next().await["ok"], true, "it is done and answered");
+        assert_eq!(client.try_next().await, None);
+    }
+    let done = server.robot.calls().iter().filter(|call| matches!(call, Call::Execute(..))).count();
+    assert_eq!(done, 20);
+}
+
+#[tokio::test]
+async fn messages_that_only_look_like_a_stop_are_answered_as_any_other() {
+    let server = start();
+    let mut client = server.lines().await;
+    for number in 0..40 {
+        client
+            .fails(json!({ "type": "Robots", "Stop": number, "x": "Stop" }), "invalid_argument")
+            .await;
+    }
+    // Not looked into before its turn any more, and a stop all the same.
+    client.ok(json!({ "type": "Stop" })).await;
+    assert_eq!(server.robot.calls(), [Call::Stop(client.name.clone())]);
 }
 
 #[tokio::test]
@@ -212,9 +237,14 @@ async fn unknown_members_do_not_keep_a_stop_from_stopping() {
     assert!(data["note"].as_str().is_some_and(|note| note.contains("please")), "{data}");
     let mut disable = control("drive", "Disable");
     disable["please"] = true.into();
+    disable["action"]["now"] = true.into();
     client.ok(disable).await;
-    let name = client.name.clone();
-    assert_eq!(server.robot.calls(), [Call::Stop(name.clone()), Call::Disable(name)]);
+    let mut reset = control("drive", "Reset");
+    reset["action"]["config"] = json!({ "hard": true });
+    client.ok(reset).await;
+    client.ok(json!({ "type": "Stop", "robot": 7 })).await;
+    let (stop, disable) = (Call::Stop(client.name.clone()), Call::Disable(client.name.clone()));
+    assert_eq!(server.robot.calls(), [stop.clone(), disable, stop.clone(), stop]);
 }
 
 #[tokio::test]
