@@ -6,7 +6,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -51,6 +51,8 @@ pub(crate) struct Hub {
     pub(crate) large: Arc<Semaphore>,
     /// Held to read one of them.
     reading: Semaphore,
+    /// Clients that send much at once.
+    pub(crate) flooders: AtomicUsize,
     /// True once the server ends.
     pub(crate) closing: watch::Sender<bool>,
     epoch: Epoch,
@@ -73,6 +75,7 @@ impl Hub {
             workers,
             large: Arc::new(Semaphore::new(LARGE)),
             reading: Semaphore::new(1),
+            flooders: AtomicUsize::new(0),
             closing: watch::Sender::new(false),
             epoch,
             started: Instant::now(),

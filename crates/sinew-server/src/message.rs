@@ -13,7 +13,7 @@ const MAX_RAW: usize = 252;
 /// More topics than there are.
 const MAX_TOPICS: usize = 256;
 /// The longest message that is looked at before its turn.
-pub(crate) const MAX_URGENT: usize = 4 << 10;
+pub(crate) const MAX_URGENT: usize = 512;
 /// The longest name a client may give itself.
 const MAX_NAME: usize = 64;
 const TEACH: &str = "Teach";

@@ -49,7 +49,13 @@ const WAIT: Duration = Duration::from_millis(20);
 const TURN: usize = 16;
 /// Messages that looked like a stop and were none, after which those of a client are not looked into
 /// for a while: the other half knows a stop, too.
-const FALSE_STOPS: (u32, Duration) = (8, Duration::from_secs(1));
+const FALSE_STOPS: (u32, Duration) = (4, Duration::from_secs(10));
+/// What a client that waits for answers does not send at once.
+const MUCH: usize = 4 << 10;
+/// What a turn of a client that sends much at once is reckoned to take, and the longest that
+/// it waits for the next one.
+const SHARE: Duration = Duration::from_micros(50);
+const LONGEST_REST: Duration = Duration::from_millis(100);
 /// How long a message over 64 KiB may take to come.
 const LARGE_WAIT: Duration = Duration::from_secs(5);
 /// How long, and how far, what a client still sends is read after the last word to it; closing
@@ -104,6 +110,8 @@ pub(crate) struct Ear {
     large: Option<(OwnedSemaphorePermit, Instant)>,
     /// Messages are dropped until there is room.
     drops: bool,
+    /// More came at once than one turn takes.
+    floods: bool,
     /// Messages that only looked like a stop, and since when they are counted.
     false_stops: (u32, Instant),
     /// When what was read last came.
@@ -134,6 +142,7 @@ impl Ear {
             other_half: None,
             large: None,
             drops: false,
+            floods: false,
             false_stops: (0, Instant::now()),
             stamp,
             wait_until: Instant::now() + WAIT,
@@ -174,12 +183,12 @@ impl Ear {
     /// What a read brought; false when nothing more will be heard.
     async fn has_read(&mut self, result: io::Result<usize>, inbox: &mut BytesMut) -> bool {
         match result {
-            Ok(1..) => {
+            Ok(count @ 1..) => {
                 self.stamp = self.hub.stamp();
                 self.wait_until = Instant::now() + WAIT;
+                self.set_floods(count >= MUCH);
                 let goes_on = self.take(inbox).await;
-                // A client that sends without end is one among others.
-                yield_now().await;
+                self.rest().await;
                 return goes_on;
             }
             // What came of a stranger may be valid, and only not have been read yet.
@@ -247,7 +256,8 @@ impl Ear {
             }
             count += 1;
             if count % TURN == 0 {
-                yield_now().await;
+                self.set_floods(true);
+                self.rest().await;
             }
         }
         // What waits for its first byte should own no memory.
@@ -375,6 +385,26 @@ impl Ear {
         }
     }
 
+    /// Gives other clients their turn. Those that send much at once wait the longer, the more
+    /// of them there are, so that a round of all clients stays short.
+    async fn rest(&self) {
+        let flooders = u32::try_from(self.hub.flooders.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
+        let pause = SHARE.saturating_mul(flooders).min(LONGEST_REST);
+        match self.floods && pause >= Duration::from_millis(1) {
+            true => sleep(pause).await,
+            false => yield_now().await,
+        }
+    }
+
+    fn set_floods(&mut self, floods: bool) {
+        match (self.floods, floods) {
+            (false, true) => self.hub.flooders.fetch_add(1, Ordering::Relaxed),
+            (true, false) => self.hub.flooders.fetch_sub(1, Ordering::Relaxed),
+            _ => return,
+        };
+        self.floods = floods;
+    }
+
     /// Starts the other half.
     fn begin(&mut self) {
         if let Some(writer) = self.writer.take() {
@@ -394,6 +424,7 @@ impl Ear {
 
 impl Drop for Ear {
     fn drop(&mut self) {
+        self.set_floods(false);
         self.leave();
     }
 }
