@@ -24,6 +24,6 @@ pub fn favour() -> bool {
 
 /// Lets threads of ordinary priority have a greater share than this one.
 pub fn step_back() {
-    // What anybody may do does not fail.
+    // Every process may do this.
     let _ = rustix::process::setpriority_process(None, 1);
 }

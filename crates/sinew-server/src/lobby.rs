@@ -1,4 +1,4 @@
-//! Who may stay connected, and how many of them.
+//! Which connections may stay, and how many of them.
 //!
 //! A connection begins as a *stranger*: it has not sent a valid message yet, nor a token where one
 //! is needed. Strangers have little time and little room, and the oldest of an address makes room
@@ -27,7 +27,7 @@ const PER_ADDRESS: usize = 64;
 /// Most silent clients.
 const SILENT: usize = 64;
 
-/// Everybody who is connected.
+/// All connections.
 #[derive(Debug)]
 pub(crate) struct Lobby {
     seats: Arc<Semaphore>,
@@ -77,7 +77,7 @@ impl Lobby {
         }
     }
 
-    /// Somebody connected. What is returned beside it tells when they must leave.
+    /// A client connected. What is returned beside it tells when it must leave.
     pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> (Arc<Guest>, oneshot::Receiver<()>) {
         let address = network(address);
         let (leave, left) = oneshot::channel();

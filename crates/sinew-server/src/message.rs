@@ -45,7 +45,7 @@ pub(crate) struct Request {
     pub(crate) asked: Result<(Option<String>, Asked), Refusal>,
 }
 
-/// How a robot is stopped. These come before everything that waits, whoever sends them.
+/// How a robot is stopped. These come before everything that waits, whichever client sends them.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Halt {
     /// `Stop`: everything, of one robot or of all; with what there is to say about the message.

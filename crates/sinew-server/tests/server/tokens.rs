@@ -177,7 +177,7 @@ async fn wrong_tokens_are_answered_once_a_second_and_right_ones_at_once() {
     for guesser in &mut guessers {
         assert_eq!(guesser.next().await["error"]["code"], "unauthorized");
     }
-    // Three answers take two seconds, whoever asks; the right one came before the second.
+    // Three answers take two seconds, whichever client asks; the right one came before the second.
     assert!(begin.elapsed() >= Duration::from_secs(2) && at_once < begin.elapsed() / 2);
 }
 

@@ -94,7 +94,7 @@ fn an_enter_is_not_sent_again_after_an_exit() {
         pair.run(ms(500));
         pair.down.cut();
         let enter = pair.ask(Verb::Enter);
-        pair.run(ms(300));
+        pair.run(ms(1100));
         assert_eq!((pair.host.state().link, pair.robot.mode()), (Link::Lost, Mode::Teaching));
         let exit = pair.ask(Verb::Exit);
         pair.run(ms(200));
