@@ -11,7 +11,7 @@ use std::{
     net::{IpAddr, Ipv6Addr},
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU8, Ordering},
+        atomic::{AtomicBool, AtomicU8, Ordering},
     },
     time::Duration,
 };
@@ -52,6 +52,8 @@ struct Waiting {
     id: u64,
     address: IpAddr,
     leave: oneshot::Sender<()>,
+    /// What it sent is being read: it may be no stranger in a moment.
+    is_read: Arc<AtomicBool>,
 }
 
 /// The standing of one connection.
@@ -60,6 +62,7 @@ pub(crate) struct Guest {
     lobby: Arc<Lobby>,
     id: u64,
     rank: AtomicU8,
+    is_read: Arc<AtomicBool>,
     seat: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
@@ -82,9 +85,11 @@ impl Lobby {
         let address = network(address);
         let (leave, left) = oneshot::channel();
         let mut inner = lock(&self.inner);
-        let of_address = inner.strangers.iter().filter(|other| other.address == address).count();
-        let oldest = if of_address >= PER_ADDRESS {
-            inner.strangers.iter().position(|other| other.address == address)
+        let is_idle =
+            |other: &Waiting| other.address == address && !other.is_read.load(Ordering::Relaxed);
+        let idle = inner.strangers.iter().filter(|other| is_idle(other)).count();
+        let oldest = if idle >= PER_ADDRESS {
+            inner.strangers.iter().position(is_idle)
         } else {
             (inner.strangers.len() >= self.max_strangers).then_some(0)
         };
@@ -94,10 +99,11 @@ impl Lobby {
         let id = inner.next;
         inner.next += 1;
         inner.present += 1;
-        inner.strangers.push_back(Waiting { id, address, leave });
+        let is_read = Arc::new(AtomicBool::new(false));
+        inner.strangers.push_back(Waiting { id, address, leave, is_read: Arc::clone(&is_read) });
         let lobby = Arc::clone(self);
         let (rank, seat) = (AtomicU8::new(STRANGER), Mutex::default());
-        (Arc::new(Guest { lobby, id, rank, seat }), left)
+        (Arc::new(Guest { lobby, id, rank, is_read, seat }), left)
     }
 
     /// Waits until all have gone.
@@ -142,6 +148,11 @@ impl Guest {
         {
             oldest.send_away();
         }
+    }
+
+    /// Whether something that it sent is being read; meanwhile it need not make room for others.
+    pub(crate) fn set_read(&self, is_read: bool) {
+        self.is_read.store(is_read, Ordering::Relaxed);
     }
 
     pub(crate) fn is_known(&self) -> bool {
@@ -214,6 +225,18 @@ mod tests {
         assert!(!late.introduce() && late.is_stranger(), "all seats are taken");
         drop(known);
         assert!(late.introduce());
+    }
+
+    #[test]
+    fn a_stranger_whose_message_is_being_read_need_not_make_room() {
+        let lobby = Arc::new(Lobby::new(4, 512));
+        let (busy, mut left) = lobby.enter(here());
+        busy.set_read(true);
+        let mut others: Vec<_> = (0..=PER_ADDRESS).map(|_| lobby.enter(here())).collect();
+        assert!(left.try_recv().is_err() && others[0].1.try_recv().is_ok());
+        busy.set_read(false);
+        let _another = lobby.enter(here());
+        assert!(left.try_recv().is_ok(), "nothing valid came");
     }
 
     #[test]

@@ -377,7 +377,9 @@ impl Ear {
             self.peer.unheard.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        self.peer.queued.fetch_add(cost, Ordering::Relaxed);
+        // Before it is counted, lest the other half is through with it first.
+        self.peer.guest.set_read(true);
+        self.peer.queued.fetch_add(cost, Ordering::AcqRel);
         self.begin();
         if let Some(other_half) = &self.other_half {
             // One that has ended needs nothing any more.
@@ -449,7 +451,8 @@ impl Peer {
 
     /// Something of the queue is done.
     pub(super) fn done(&self, cost: usize) {
-        self.queued.fetch_sub(cost, Ordering::AcqRel);
+        let before = self.queued.fetch_sub(cost, Ordering::AcqRel);
+        self.guest.set_read(before > cost);
         self.room.notify_one();
     }
 
