@@ -7,6 +7,7 @@ use std::{
 
 use crate::{
     clients::{Lines, control, stop, turn},
+    support::until,
     track::Track,
 };
 
@@ -35,8 +36,15 @@ fn assert_pause_latches(pause: Duration, burst: &str) {
     let stopped_by = track.robot()["stopped_by"].to_string();
     assert!(stopped_by.contains("pause"), "stopped by {stopped_by}");
     client.fails(turn(), "not_ready");
-    client.ok(control("drive", "Enable"));
-    client.ok(turn());
+    drives_again(&track, &mut client);
+}
+
+/// The controller may have been taken for lost meanwhile, and then boots first.
+fn drives_again(track: &Track, client: &mut Lines) {
+    until("the controls to work", || {
+        let enabled = client.ask(control("drive", "Enable"))["ok"] == true;
+        (enabled && client.ask(turn())["ok"] == true).then_some(())
+    });
     track.await_motion();
 }
 
@@ -69,7 +77,5 @@ fn a_pause_of_a_robot_that_stands_does_no_harm() {
     track.daemon.signal("CONT");
     track.assert_stands_since(begin, 20);
     assert!(track.robot()["stopped_by"].is_string());
-    client.ok(control("drive", "Enable"));
-    client.ok(turn());
-    track.await_motion();
+    drives_again(&track, &mut client);
 }
