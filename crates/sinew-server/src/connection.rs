@@ -10,7 +10,7 @@ mod ear;
 mod work;
 
 use std::{
-    future::poll_fn,
+    future::{pending, poll_fn},
     io,
     mem::MaybeUninit,
     pin::Pin,
@@ -290,9 +290,11 @@ impl Drop for Connection {
     }
 }
 
+/// Waits for a time, or for ever when there is none.
 async fn wait_until(instant: Option<Instant>) {
-    if let Some(instant) = instant {
-        sleep_until(instant).await;
+    match instant {
+        Some(instant) => sleep_until(instant).await,
+        None => pending().await,
     }
 }
 

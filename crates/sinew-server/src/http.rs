@@ -228,14 +228,12 @@ async fn stop(
     asked: &Asked,
     stamp: Stamp,
 ) -> Option<Result<Value, Refusal>> {
-    let member = hub.robot(Some(name), None);
     let named = check_name(name, robot);
     visitor.introduce();
     Some(match asked {
         Asked::Halt(halt) => named.and_then(|()| hub.halt(Some(name), halt, &visitor.client.name)),
         Asked::Teach(verb @ Verb::Stop) => {
-            let able = hub.robot(Some(name), Some(Capability::Teach));
-            match named.and(able).and(member) {
+            match named.and(hub.robot(Some(name), Some(Capability::Teach))) {
                 Ok(member) => run(member, visitor, Order::Teach(verb.clone()), stamp).await,
                 Err(refusal) => Err(refusal),
             }

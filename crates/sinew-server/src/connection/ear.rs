@@ -27,10 +27,10 @@ use tokio::{
         mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     },
     task::yield_now,
-    time::{Instant, sleep, sleep_until, timeout, timeout_at},
+    time::{Instant, sleep, timeout, timeout_at},
 };
 
-use super::{Connection, Ended, read};
+use super::{Connection, Ended, read, wait_until};
 use crate::{
     Access, Boxed, Capability,
     frame::{Decoder, Framing, Incoming, MAX_MESSAGE, SMALL_MESSAGE},
@@ -167,7 +167,7 @@ impl Ear {
                     goes_on = self.has_read(result, &mut inbox).await;
                 }
                 () = closed(self.other_half.as_ref()) => break,
-                () = until(late) => {
+                () = wait_until(late) => {
                     self.give_up_large(&mut inbox);
                     goes_on = self.take(&mut inbox).await;
                 }
@@ -489,13 +489,6 @@ pub(super) fn begun(mut running: Boxed<'static, Ended>) -> Boxed<'static, Ended>
 async fn closed(other_half: Option<&UnboundedSender<Heard>>) {
     match other_half {
         Some(other_half) => other_half.closed().await,
-        None => pending().await,
-    }
-}
-
-async fn until(instant: Option<Instant>) {
-    match instant {
-        Some(instant) => sleep_until(instant).await,
         None => pending().await,
     }
 }

@@ -188,7 +188,7 @@ impl Track {
             }
             let place = number % Way::ALL.len();
             let is_old = (number / Way::ALL.len()).is_multiple_of(2);
-            // Where nobody can drive any more, nobody can stop: it counts as the longest time.
+            // Where the driver is not heard any more, no stop can be timed: it counts as the longest.
             if self.driver.enable().is_err() || self.await_motion().is_err() {
                 stops.push(Stop { way: Way::ALL[place], is_old, took: PATIENCE });
                 break;

@@ -78,7 +78,7 @@ impl Cable {
         cable
     }
 
-    /// Nothing comes through any more, and nobody is told.
+    /// Nothing comes through any more, and neither end is told.
     pub(crate) fn pull(&self) {
         self.ip_there(&["link", "set", "there", "down"]);
     }

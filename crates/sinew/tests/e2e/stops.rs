@@ -123,7 +123,7 @@ fn taking_the_controls_from_a_driver_stops_and_latches() {
     drop(driver);
 }
 
-/// Who holds the controls already takes nothing from anybody.
+/// A client that holds the controls already takes nothing from another.
 #[test]
 fn taking_ones_own_controls_changes_nothing() {
     let rig = Rig::with(&["--deadman-ms", "2000"]);
