@@ -1,25 +1,52 @@
-//! The components of a vacuum and what may be asked of each: one table for the parser, its error
-//! texts, the documentation and the dashboard.
+//! Parts of a robot and what may be asked of each: tables for the parser, its error texts, the
+//! documentation and the dashboard. `C` is what a robot is told to do.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::{Code, Refusal, vacuum::Command};
+use crate::{Code, Refusal};
+
+/// What may be asked of a robot with components.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Request<'a> {
+    /// A `ComponentControl`.
+    Control {
+        /// Its member `id`.
+        id: &'a Value,
+        /// Its member `action`.
+        action: &'a Value,
+        /// Its member `confirm`.
+        confirmed: bool,
+    },
+    /// Wake the controller's protocol.
+    Sync,
+    /// Run the boot sequence again.
+    Boot,
+    /// Any frame.
+    Raw {
+        /// The command byte.
+        command: u8,
+        /// Its payload.
+        payload: Vec<u8>,
+    },
+}
 
 /// A part of the robot that can be controlled.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Component {
+#[derive(Debug, Serialize)]
+#[serde(bound = "")]
+pub struct Component<C: 'static> {
     /// Its name in `ComponentControl`.
     pub id: &'static str,
     /// What it is.
     pub what: &'static str,
     /// What can be done with it.
-    pub actions: &'static [Action],
+    pub actions: &'static [Action<C>],
 }
 
 /// Something that can be done with a component.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Action {
+#[derive(Debug, Serialize)]
+#[serde(bound = "")]
+pub struct Action<C> {
     /// Its name in `ComponentControl`.
     pub verb: Verb,
     /// What it does.
@@ -29,7 +56,7 @@ pub struct Action {
     /// The sets of parameters it takes; one of them must be given whole.
     pub configs: &'static [&'static [Param]],
     #[serde(skip)]
-    command: fn(&[Option<f64>]) -> Command,
+    command: fn(&[Option<f64>]) -> C,
 }
 
 /// The four actions of the interface.
@@ -69,189 +96,70 @@ pub enum Kind {
     U8,
 }
 
-const NONE: &[&[Param]] = &[&[]];
+pub(crate) const NONE: &[&[Param]] = &[&[]];
 
-const SPEED: &[&[Param]] = &[&[byte("speed", 100, "%")]];
+pub(crate) const SPEED: &[&[Param]] = &[&[byte("speed", 100, "%")]];
 
 /// Any finite speed is parsed; the session's limits, which are settings, decide.
-const fn speed(name: &'static str, unit: &'static str) -> Param {
+pub(crate) const fn speed(name: &'static str, unit: &'static str) -> Param {
     let limit = f32::MAX as f64;
     Param { name, kind: Kind::F32, min: -limit, max: limit, only: &[], optional: false, unit }
 }
 
-const fn byte(name: &'static str, max: u8, unit: &'static str) -> Param {
+pub(crate) const fn byte(name: &'static str, max: u8, unit: &'static str) -> Param {
     let max = max as f64;
     Param { name, kind: Kind::U8, min: 0.0, max, only: &[], optional: false, unit }
 }
 
-const fn optional(param: Param) -> Param {
+pub(crate) const fn optional(param: Param) -> Param {
     Param { optional: true, ..param }
 }
 
-const fn action(
+pub(crate) const fn action<C>(
     verb: Verb,
     what: &'static str,
     configs: &'static [&'static [Param]],
-    command: fn(&[Option<f64>]) -> Command,
-) -> Action {
+    command: fn(&[Option<f64>]) -> C,
+) -> Action<C> {
     Action { verb, what, confirm: false, configs, command }
 }
 
-const fn hurts(action: Action) -> Action {
-    Action { confirm: true, ..action }
+/// An action that can hurt.
+pub(crate) const fn confirmed<C>(
+    verb: Verb,
+    what: &'static str,
+    configs: &'static [&'static [Param]],
+    command: fn(&[Option<f64>]) -> C,
+) -> Action<C> {
+    Action { verb, what, confirm: true, configs, command }
 }
 
 /// Parameters arrive in the order of their config; one that is not optional is always there.
-fn number(values: &[Option<f64>], index: usize) -> f32 {
+pub(crate) fn number(values: &[Option<f64>], index: usize) -> f32 {
     values.get(index).copied().flatten().unwrap_or_default() as f32
 }
 
-fn byte_or(values: &[Option<f64>], index: usize, default: u8) -> u8 {
+pub(crate) fn byte_or(values: &[Option<f64>], index: usize, default: u8) -> u8 {
     values.get(index).copied().flatten().map_or(default, |value| value as u8)
 }
 
 use Verb::{Configure, Disable, Enable, Reset};
 
-/// The twelve components.
-pub const COMPONENTS: &[Component] = &[
-    Component {
-        id: "drive",
-        what: "wheels",
-        actions: &[
-            action(
-                Enable,
-                "motor mode 2, or the one given; clears a stop",
-                &[&[optional(Param { only: &[0, 2], ..byte("mode", 2, "") })]],
-                |v| Command::DriveEnable { mode: byte_or(v, 0, 2) },
-            ),
-            action(Disable, "stop, then motor mode 0", NONE, |_| Command::DriveDisable),
-            action(Reset, "emergency stop: everything off", NONE, |_| Command::DriveReset),
-            action(
-                Configure,
-                "drive, by velocity or by wheel",
-                &[
-                    &[speed("linear", "m/s"), speed("angular", "rad/s")],
-                    &[speed("left", "m/s"), speed("right", "m/s")],
-                ],
-                |v| match v {
-                    [_, _] => Command::Velocity { linear: number(v, 0), angular: number(v, 1) },
-                    _ => Command::Tank { left: number(v, 2), right: number(v, 3) },
-                },
-            ),
-        ],
-    },
-    Component {
-        id: "vacuum",
-        what: "suction",
-        actions: &[
-            action(Enable, "100 %", NONE, |_| Command::Vacuum { percent: 100 }),
-            action(Disable, "0 %", NONE, |_| Command::Vacuum { percent: 0 }),
-            action(Configure, "power", SPEED, |v| Command::Vacuum { percent: byte_or(v, 0, 0) }),
-        ],
-    },
-    Component {
-        id: "main_brush",
-        what: "rolling brush",
-        actions: &[
-            action(Enable, "100 %", NONE, |_| Command::MainBrush { percent: 100 }),
-            action(Disable, "0 %", NONE, |_| Command::MainBrush { percent: 0 }),
-            action(Configure, "speed", SPEED, |v| Command::MainBrush { percent: byte_or(v, 0, 0) }),
-        ],
-    },
-    Component {
-        id: "side_brush",
-        what: "side brush",
-        actions: &[
-            action(Enable, "100 %", NONE, |_| Command::SideBrush { percent: 100 }),
-            action(Disable, "0 %", NONE, |_| Command::SideBrush { percent: 0 }),
-            action(Configure, "speed", SPEED, |v| Command::SideBrush { percent: byte_or(v, 0, 0) }),
-        ],
-    },
-    Component {
-        id: "led",
-        what: "button LED",
-        actions: &[action(Configure, "mode 0 to 18", &[&[byte("state", 255, "")]], |v| {
-            Command::Led { state: byte_or(v, 0, 0) }
-        })],
-    },
-    Component {
-        id: "lidar",
-        what: "laser scanner",
-        actions: &[
-            action(
-                Enable,
-                "power on, motor at 60 % or as given",
-                &[&[optional(byte("pwm", 100, "%"))]],
-                |v| Command::LidarOn { pwm: byte_or(v, 0, 60) },
-            ),
-            action(Disable, "power off", NONE, |_| Command::LidarOff),
-        ],
-    },
-    Component {
-        id: "imu",
-        what: "inertial sensor",
-        actions: &[
-            action(Enable, "ask for the calibration state", NONE, |_| Command::ImuState),
-            hurts(action(Reset, "factory calibration", NONE, |_| Command::ImuCalibrate)),
-        ],
-    },
-    Component {
-        id: "compass",
-        what: "compass",
-        actions: &[
-            action(Enable, "ask for the calibration state", NONE, |_| Command::CompassState),
-            hurts(action(Reset, "start calibration", NONE, |_| Command::CompassCalibrate)),
-        ],
-    },
-    Component {
-        id: "cliff_ir",
-        what: "cliff sensors",
-        actions: &[
-            action(Enable, "on", NONE, |_| Command::CliffIr { on: true }),
-            action(Disable, "off", NONE, |_| Command::CliffIr { on: false }),
-            action(Configure, "direction", &[&[byte("direction", 255, "")]], |v| {
-                Command::CliffIrDirection { direction: byte_or(v, 0, 0) }
-            }),
-        ],
-    },
-    Component {
-        id: "main_board",
-        what: "the board that Sinew runs on",
-        actions: &[
-            action(Enable, "power on", NONE, |_| Command::MainBoard { on: true }),
-            hurts(action(Disable, "power off", NONE, |_| Command::MainBoard { on: false })),
-            hurts(action(Reset, "restart", NONE, |_| Command::MainBoardRestart)),
-        ],
-    },
-    Component {
-        id: "charger",
-        what: "charging circuit",
-        actions: &[
-            action(Enable, "on", NONE, |_| Command::Charger { on: true }),
-            action(Disable, "off", NONE, |_| Command::Charger { on: false }),
-        ],
-    },
-    Component {
-        id: "mcu",
-        what: "motor controller",
-        actions: &[
-            action(Enable, "acknowledge its waking up", NONE, |_| Command::McuWake),
-            hurts(action(Disable, "sleep", NONE, |_| Command::McuSleep)),
-            action(Reset, "clear error codes", NONE, |_| Command::McuClearErrors),
-        ],
-    },
-];
-
 /// Parses the `id` and `action` members of a `ComponentControl`.
 ///
 /// `confirmed` is the message's `confirm` member.
-pub fn parse(id: &Value, action: &Value, confirmed: bool) -> Result<Command, Refusal> {
+pub fn parse<C>(
+    components: &[Component<C>],
+    id: &Value,
+    action: &Value,
+    confirmed: bool,
+) -> Result<C, Refusal> {
     let invalid = |message: String| Refusal::new(Code::InvalidArgument, message);
     let Value::String(id) = id else {
         return Err(invalid(format!("id: wanted a component's name, got {}", shown(id))));
     };
-    let Some(component) = COMPONENTS.iter().find(|component| component.id == id) else {
-        let ids: Vec<_> = COMPONENTS.iter().map(|component| component.id).collect();
+    let Some(component) = components.iter().find(|component| component.id == id) else {
+        let ids: Vec<_> = components.iter().map(|component| component.id).collect();
         return Err(invalid(format!("id: wanted one of {}, got {id:?}", ids.join(", "))));
     };
     let Value::Object(members) = action else {
@@ -312,7 +220,7 @@ impl Verb {
     }
 }
 
-impl Action {
+impl<C> Action<C> {
     /// The config's values in the order of the parameters, all sets side by side up to and with
     /// the one that was given.
     fn values(&self, id: &str, config: &Map<String, Value>) -> Result<Vec<Option<f64>>, Refusal> {

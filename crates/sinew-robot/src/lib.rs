@@ -3,12 +3,18 @@
 //! Nothing here does I/O or reads a clock. A session takes bytes, commands and the time, and gives
 //! back bytes to send, events, and the time at which it wants to be called again.
 
+pub mod capability;
 pub mod component;
+pub mod drive;
+mod order;
 mod refusal;
+mod session;
 pub mod teach;
 pub mod trajectory;
 pub mod vacuum;
 
+pub use order::{Epoch, Order, OrderKind, Origin, Overtaking};
 pub use refusal::{Code, Refusal};
+pub use session::{NoJob, Output, RequestId, Session};
 /// What may stand in names and messages that people see.
 pub use sinew_wire::text;

@@ -6,6 +6,7 @@
 
 mod boot;
 mod command;
+pub mod components;
 mod dock;
 mod event;
 mod execute;

@@ -4,7 +4,11 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 use serde_json::{Map, Value, json};
-use sinew_robot::{Code, Refusal, component, teach, text::is_unshowable, vacuum::Command};
+use sinew_robot::{
+    Code, Refusal, teach,
+    text::is_unshowable,
+    vacuum::{Command, components},
+};
 
 use crate::{Access, Capability, feed::Topic, json as strict};
 
@@ -211,7 +215,7 @@ fn asked(kind: &str, members: &Map<String, Value>, confirmed: bool) -> Result<As
                 }
                 _ => {}
             }
-            let command = component::parse(member("id"), member("action"), confirmed)?;
+            let command = components::parse(member("id"), member("action"), confirmed)?;
             simple(command, Capability::Components)
         }
         "ProtocolSync" => simple(Command::ProtocolSync, Capability::Components),

@@ -1,5 +1,7 @@
 use sinew_wire::gd32::Command as WireCommand;
 
+use crate::drive;
+
 /// What may be asked of a vacuum, with its arguments checked for form but not yet for limits.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "fields are named after the interface's")]
@@ -91,5 +93,18 @@ impl Command {
     /// Whether it stops the wheels and keeps them stopped: any client's right, at any time.
     pub const fn is_stop(&self) -> bool {
         matches!(self, Command::DriveReset | Command::DriveDisable)
+    }
+}
+
+impl From<drive::Command> for Command {
+    fn from(command: drive::Command) -> Self {
+        match command {
+            drive::Command::Enable { mode } => Command::DriveEnable { mode },
+            drive::Command::Disable => Command::DriveDisable,
+            drive::Command::Reset => Command::DriveReset,
+            drive::Command::Velocity { linear, angular } => Command::Velocity { linear, angular },
+            drive::Command::Tank { left, right } => Command::Tank { left, right },
+            drive::Command::Dock => Command::Dock,
+        }
     }
 }

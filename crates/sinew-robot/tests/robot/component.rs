@@ -1,8 +1,11 @@
 use serde_json::{Value, json};
 use sinew_robot::{
     Code, Refusal,
-    component::{COMPONENTS, Verb, parse},
-    vacuum::Command,
+    component::Verb,
+    vacuum::{
+        Command,
+        components::{COMPONENTS, parse},
+    },
 };
 
 fn control(id: &str, action: Value) -> Result<Command, Refusal> {

@@ -1,10 +1,6 @@
 use std::fmt::Write;
 
-use sinew_robot::{
-    Code,
-    component::{COMPONENTS, Verb},
-    teach::OPS,
-};
+use sinew_robot::{Code, component::Verb, teach::OPS, vacuum::components::COMPONENTS};
 
 /// Every code, in the order of the page.
 const CODES: [(Code, &str); 12] = [

@@ -1,7 +1,10 @@
 //! The JSON examples of document 003, from their text to what the robot hears.
 
 use serde_json::Value;
-use sinew_robot::{Code, Refusal, component, vacuum::Command};
+use sinew_robot::{
+    Code, Refusal,
+    vacuum::{Command, components},
+};
 use sinew_sim::vacuum::Options;
 
 use crate::{
@@ -116,7 +119,7 @@ const EXAMPLES: [Example; 17] = [
 
 fn parse(json: &str, confirm: bool) -> Result<Command, Refusal> {
     let value: Value = serde_json::from_str(json).unwrap();
-    component::parse(&value["id"], &value["action"], confirm)
+    components::parse(&value["id"], &value["action"], confirm)
 }
 
 /// A booted pair that has been quiet for a while.

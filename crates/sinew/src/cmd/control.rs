@@ -121,7 +121,7 @@ pub(super) fn component_control(
 
 fn list(json: bool) -> anyhow::Result<()> {
     use std::io::Write;
-    let components = sinew_robot::component::COMPONENTS;
+    let components = sinew_robot::vacuum::components::COMPONENTS;
     let mut out = anstream::stdout().lock();
     if json {
         writeln!(out, "{}", serde_json::to_string(components)?)?;

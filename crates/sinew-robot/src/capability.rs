@@ -1,0 +1,281 @@
+//! What robots are to their clients: drivers, and the capabilities they contribute.
+//!
+//! A robot is composed of one or more drivers, each a session on a link. What clients may ask is
+//! offered as objects, one for each capability; no part of the interface asks for a robot's kind.
+
+use std::{fmt, pin::Pin, sync::Arc, time::Duration};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::{Code, Order, Origin, Refusal, component, drive, teach};
+
+/// A future in a box.
+pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A robot as its clients see it.
+pub struct Robot {
+    /// Its kind, as `crl200s`.
+    pub kind: &'static str,
+    /// What it is reached by, each with its name; the first one's link is the robot's.
+    pub drivers: Vec<(&'static str, Arc<dyn Driver>)>,
+    /// Moves about.
+    pub drive: Option<Arc<dyn Drive>>,
+    /// Has parts that can be switched.
+    pub components: Option<Arc<dyn Components>>,
+    /// Tells what it senses; each driver may contribute groups.
+    pub sensors: Vec<Arc<dyn Sensors>>,
+    /// Can be taught.
+    pub teach: Option<Arc<dyn Teach>>,
+}
+
+/// What a robot can do; routes, commands and panels follow it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the interface's own words")]
+pub enum Capability {
+    Drive,
+    Components,
+    Sensors,
+    Teach,
+    Mapping,
+}
+
+/// A session that runs on a link.
+pub trait Driver: Send + Sync {
+    /// Carries out an order before anything that waits. Does not block.
+    fn order(&self, order: &Order);
+
+    /// What is known now.
+    fn report(&self) -> Report;
+
+    /// Stops what moves, then the session. Returns when both have happened.
+    fn shut_down(&self);
+
+    /// Whether its thread holds its time whatever the machine's load; none where that does not
+    /// matter.
+    fn has_real_time_priority(&self) -> Option<bool> {
+        None
+    }
+}
+
+/// What a driver knows at one moment.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// How the robot can be reached: an object with a member `state`, and `reason` when it cannot.
+    pub link: Value,
+    /// Whether its values are as fresh as they should be.
+    pub fresh: bool,
+    /// Who stopped it; none once it may move.
+    pub stopped_by: Option<String>,
+    /// How long ago it was heard.
+    pub since_seen: Option<Duration>,
+    /// Members of the robot's `state`.
+    pub state: Map<String, Value>,
+    /// What `/metrics` shows of it.
+    pub figures: Vec<Figure>,
+}
+
+/// A number for `/metrics`.
+#[derive(Debug, Clone, Copy)]
+pub struct Figure {
+    /// Its name, without the `sinew_robot_` before it.
+    pub name: &'static str,
+    /// What it is.
+    pub help: &'static str,
+    /// Whether it only grows.
+    pub counter: bool,
+    /// Its value.
+    pub value: f64,
+}
+
+/// Moving about.
+pub trait Drive: Send + Sync {
+    /// Checks a command; what it takes to carry it out.
+    fn drive(&self, command: drive::Command) -> Result<Task, Refusal>;
+}
+
+/// Parts that can be switched.
+pub trait Components: Send + Sync {
+    /// Checks a command; what it takes to carry it out.
+    fn control(&self, command: component::Request<'_>) -> Result<Task, Refusal>;
+}
+
+/// Groups of values that are measured.
+pub trait Sensors: Send + Sync {
+    /// Their names.
+    fn groups(&self) -> &'static [&'static str];
+
+    /// The last reading of a group that is read once and stays true, as a version does.
+    fn retained(&self, group: &str) -> Option<Reading>;
+}
+
+/// Being taught, and playing what was taught.
+pub trait Teach: Send + Sync {
+    /// Checks a request; what it takes to carry it out.
+    fn teach(&self, request: teach::Verb) -> Result<Task, Refusal>;
+}
+
+/// A command that was checked, what the rules ask about it, and how it is carried out.
+pub struct Task {
+    /// What the rules ask.
+    pub nature: Nature,
+    run: Box<dyn FnOnce(Origin) -> Boxed<'static, Result<Value, Refusal>> + Send>,
+}
+
+/// What the rules of the interface ask about a command.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Nature {
+    /// It needs no controls: it only asks, or is about something that is no robot.
+    pub free: bool,
+    /// It must not begin when its client has gone.
+    pub needs_client: bool,
+    /// It goes on moving without further commands, until its client has gone.
+    pub lasts: bool,
+    /// It makes the robot move for as long as its client asks for that: not by a request that has
+    /// no connection to lose.
+    pub needs_connection: bool,
+}
+
+impl Task {
+    /// A command and how it is carried out. The first poll puts it on its way or refuses it,
+    /// without blocking; it gives the reply's data.
+    pub fn new<F>(nature: Nature, run: impl FnOnce(Origin) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = Result<Value, Refusal>> + Send + 'static,
+    {
+        Task { nature, run: Box::new(move |origin| Box::pin(run(origin))) }
+    }
+
+    /// Carries it out.
+    pub fn run(self, origin: Origin) -> Boxed<'static, Result<Value, Refusal>> {
+        (self.run)(origin)
+    }
+}
+
+/// Where a driver tells what happens. Its methods do not block, but for `wants_sensors` they may
+/// take locks: a thread that has to hold its time leaves them to another.
+pub trait Audience: Send + Sync {
+    /// Whether any client reads sensors or state. While none does, readings may be left out.
+    fn wants_sensors(&self) -> bool;
+
+    /// Sensors were read.
+    fn sensors(&self, reading: &Reading);
+
+    /// Something else happened, for topic `events`.
+    fn event(&self, event: Value);
+
+    /// The robot's state may have changed.
+    fn changed(&self);
+
+    /// This many events were lost on the way.
+    fn missed(&self, count: u64);
+}
+
+/// One reading of a sensor group. It is turned into text once for all who listen, and not at all
+/// when none does.
+pub struct Reading {
+    /// The group's name.
+    pub group: &'static str,
+    /// Gives the `SensorGroup` object.
+    pub json: Box<dyn Fn(Detail) -> String + Send>,
+}
+
+/// How much of a sensor group to give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// The decoded values.
+    Values,
+    /// Also the bytes they came from.
+    WithRaw,
+}
+
+/// The `SensorGroup` object of the interface of document 003.
+pub fn sensor_group(group: &str, timestamp_us: u64, values: &impl Serialize) -> String {
+    #[derive(Serialize)]
+    #[serde(tag = "type")]
+    struct SensorGroup<'a, V> {
+        group_id: &'a str,
+        timestamp_us: u64,
+        values: &'a V,
+    }
+    let group = SensorGroup { group_id: group, timestamp_us, values };
+    // Only a map whose keys are not text could fail.
+    serde_json::to_string(&group).unwrap_or_default()
+}
+
+impl Robot {
+    /// A robot without drivers and capabilities, to be filled.
+    pub fn new(kind: &'static str) -> Self {
+        Robot {
+            kind,
+            drivers: Vec::new(),
+            drive: None,
+            components: None,
+            sensors: Vec::new(),
+            teach: None,
+        }
+    }
+
+    /// What it can do.
+    pub fn capabilities(&self) -> Vec<Capability> {
+        let all = [
+            (Capability::Drive, self.drive.is_some()),
+            (Capability::Components, self.components.is_some()),
+            (Capability::Sensors, !self.sensors.is_empty()),
+            (Capability::Teach, self.teach.is_some()),
+        ];
+        all.into_iter().filter(|(_, has)| *has).map(|(capability, _)| capability).collect()
+    }
+
+    /// Its sensor groups.
+    pub fn groups(&self) -> Vec<&'static str> {
+        self.sensors.iter().flat_map(|sensors| sensors.groups()).copied().collect()
+    }
+
+    /// The last reading of a group that stays true.
+    pub fn retained(&self, group: &str) -> Option<Reading> {
+        self.sensors.iter().find_map(|sensors| sensors.retained(group))
+    }
+
+    /// Gives an order to all drivers.
+    pub fn order(&self, order: &Order) {
+        self.drivers.iter().for_each(|(_, driver)| driver.order(order));
+    }
+}
+
+impl Capability {
+    /// What a robot without it cannot do.
+    pub const fn verb(self) -> &'static str {
+        match self {
+            Capability::Drive => "drive",
+            Capability::Components => "control components",
+            Capability::Sensors => "read sensors",
+            Capability::Teach => "teach",
+            Capability::Mapping => "map",
+        }
+    }
+
+    /// The refusal of a robot that does not have it.
+    pub fn missing(self, robot: &str) -> Refusal {
+        Refusal::new(Code::Unsupported, format!("{robot} cannot {}", self.verb()))
+    }
+}
+
+impl fmt::Debug for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reading").field("group", &self.group).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task").field("nature", &self.nature).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Robot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Robot").field("kind", &self.kind).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,119 @@
+//! Stops, and what they overtake: one count of them from the clients' bytes to the session.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+
+use crate::{Code, Refusal};
+
+/// Counts the orders that robots got. What was asked for at a lower count than an order's came
+/// before it. Clones count together.
+#[derive(Debug, Clone, Default)]
+pub struct Epoch(Arc<AtomicU64>);
+
+impl Epoch {
+    /// The orders so far.
+    pub fn now(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Counts one more; gives its number.
+    pub fn advance(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::AcqRel) + 1
+    }
+}
+
+/// Who asked for something, and when.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    /// The client's name, for messages.
+    pub by: Arc<str>,
+    /// The client's number.
+    pub client: u64,
+    /// The orders that came before its bytes did.
+    pub epoch: u64,
+    /// When its bytes came: the age of a velocity counts from then.
+    pub received: Instant,
+}
+
+/// Something that is carried out before all that waits, and cannot be refused.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// What.
+    pub kind: OrderKind,
+    /// Its number.
+    pub epoch: u64,
+    /// The client whose doing it is, for messages.
+    pub by: Arc<str>,
+    /// That client's number.
+    pub client: u64,
+}
+
+/// The orders there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OrderKind {
+    /// Everything stops, and stays so.
+    Stop,
+    /// The wheels stop, and stay so; nothing else is dropped but what would move them.
+    Disable,
+    /// The client took the controls from another: what that one set moving ends.
+    Taken,
+    /// The client, which held the controls, has gone.
+    Released,
+}
+
+impl OrderKind {
+    /// All of them, the most urgent first.
+    pub const ALL: [OrderKind; 4] =
+        [OrderKind::Stop, OrderKind::Disable, OrderKind::Taken, OrderKind::Released];
+}
+
+/// The last order of each kind: what was asked for before it is not carried out after it.
+#[derive(Debug, Default)]
+pub struct Overtaking {
+    latest: [Option<Order>; OrderKind::ALL.len()],
+}
+
+impl Overtaking {
+    /// Remembers an order.
+    pub fn note(&mut self, order: Order) {
+        let index = order.kind as usize;
+        self.latest[index] = Some(order);
+    }
+
+    /// The number of the last order of a kind; 0 before the first.
+    pub fn epoch(&self, kind: OrderKind) -> u64 {
+        self.latest[kind as usize].as_ref().map_or(0, |order| order.epoch)
+    }
+
+    /// Refuses what was asked for before an order that overtakes it.
+    pub fn check(
+        &self,
+        origin: &Origin,
+        is_overtaken: impl Fn(OrderKind) -> bool,
+    ) -> Result<(), Refusal> {
+        let overtakes = |order: &&Order| {
+            let is_meant = match order.kind {
+                OrderKind::Stop | OrderKind::Disable => true,
+                // What the new holder sent behind it may have been read before it.
+                OrderKind::Taken => order.client != origin.client,
+                OrderKind::Released => order.client == origin.client,
+            };
+            is_meant && order.epoch > origin.epoch && is_overtaken(order.kind)
+        };
+        let Some(order) = self.latest.iter().flatten().find(overtakes) else { return Ok(()) };
+        let by = &order.by;
+        let message = match order.kind {
+            OrderKind::Stop | OrderKind::Disable => {
+                format!("{by} stopped the robot before it was sent")
+            }
+            OrderKind::Taken => format!("{by} took the controls before it was sent"),
+            OrderKind::Released => format!("{by} had gone before it was sent"),
+        };
+        Err(Refusal::new(Code::NotReady, message))
+    }
+}
