@@ -186,7 +186,7 @@ impl Session {
         self.boot = None;
         self.retry_at = Some(later(now, self.settings.boot_retry));
         self.event(Event::BootFailed { step: step.step, reason: reason.clone() });
-        self.set_link(now, Link::Failed { step: step.step, reason });
+        self.set_link(now, Link::Failed { step: step.step, reason: reason.into() });
     }
 
     /// Sends an LED state.

@@ -49,7 +49,7 @@ impl Session {
         let link = &self.state.link;
         let (code, hint) = match link {
             Link::Ready => return Ok(()),
-            Link::Disconnected => (Code::LinkLost, ""),
+            Link::Disconnected { .. } => (Code::LinkLost, ""),
             Link::Lost => (Code::LinkLost, ": it is booted again when it comes back"),
             Link::Booting { .. } => (Code::NotReady, ": wait until it is ready"),
             Link::Failed { .. } => (Code::NotReady, ""),

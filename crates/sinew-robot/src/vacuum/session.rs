@@ -15,6 +15,7 @@ use super::{
     odometry::Odometry,
     outbox::{self, Outbox},
     outputs::Outputs,
+    spine::Outcomes,
 };
 use crate::Refusal;
 
@@ -66,6 +67,7 @@ pub struct Session {
     pub(super) outputs: Outputs,
     pub(super) odometry: Odometry,
     pub(super) docking: Option<Docking>,
+    pub(super) outcomes: Outcomes,
 }
 
 impl Session {
@@ -92,6 +94,7 @@ impl Session {
             outputs: Outputs::default(),
             odometry: Odometry::default(),
             docking: None,
+            outcomes: Outcomes::default(),
         }
     }
 
@@ -119,7 +122,17 @@ impl Session {
 
     /// The port is gone.
     pub fn disconnected(&mut self, now: Instant) {
+        self.lose_port(now, None);
+    }
+
+    /// The port is gone, or could not be opened, for this reason.
+    pub(super) fn lose_port(&mut self, now: Instant, reason: Option<&str>) {
         self.tell_time(now);
+        let known = matches!(&self.state.link, Link::Disconnected { reason: before }
+            if before.as_deref() == reason);
+        if known {
+            return;
+        }
         self.abandon_dock(now, "the port was closed".into(), false);
         self.motion = None;
         self.state.velocity = Default::default();
@@ -130,7 +143,7 @@ impl Session {
         self.retry_at = None;
         self.streaming = None;
         self.latch("the port was closed");
-        self.set_link(now, Link::Disconnected);
+        self.set_link(now, Link::Disconnected { reason: reason.map(Into::into) });
     }
 
     /// Takes bytes from the port.
@@ -273,7 +286,7 @@ impl Session {
             Ok(Body::Version(version)) => {
                 let text = String::from_utf8_lossy(version.text()).into_owned();
                 let code = version.code();
-                self.state.version = Some(text.clone());
+                self.state.version = Some(text.as_str().into());
                 self.state.version_code = code;
                 self.event(Event::Version { text, code });
                 self.dock_version_answered(now);

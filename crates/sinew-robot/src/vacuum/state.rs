@@ -1,4 +1,4 @@
-use std::{fmt, time::Instant};
+use std::{fmt, sync::Arc, time::Instant};
 
 use serde::Serialize;
 use sinew_wire::gd32::Status;
@@ -12,7 +12,7 @@ pub struct State {
     #[serde(skip)]
     pub last_seen: Option<Instant>,
     /// Who or what stopped the wheels; none once `drive` Enable allowed them again.
-    pub stopped_by: Option<String>,
+    pub stopped_by: Option<Arc<str>>,
     /// Motor mode last sent.
     pub mode: u8,
     /// Velocity that is in effect; tank speeds are turned into it.
@@ -43,7 +43,7 @@ pub struct State {
     /// Battery voltage.
     pub battery_volts: Option<f64>,
     /// The controller's version text.
-    pub version: Option<String>,
+    pub version: Option<Arc<str>>,
     /// The controller's version number.
     pub version_code: Option<i32>,
     /// What went over the wire.
@@ -55,7 +55,11 @@ pub struct State {
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Link {
     /// The port is not open.
-    Disconnected,
+    Disconnected {
+        /// Why, in the system's words; none before it was tried.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<Arc<str>>,
+    },
     /// The boot sequence runs.
     Booting {
         /// Its step, 1 to 18 as in the table of frames; 19 is the two seconds of handshake.
@@ -70,7 +74,7 @@ pub enum Link {
         /// The step that was not answered.
         step: u8,
         /// What was not answered, and what to do.
-        reason: String,
+        reason: Arc<str>,
     },
 }
 
@@ -134,14 +138,17 @@ pub struct Counters {
 impl Link {
     /// Whether the port is open.
     pub const fn is_open(&self) -> bool {
-        !matches!(self, Link::Disconnected)
+        !matches!(self, Link::Disconnected { .. })
     }
 }
 
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Link::Disconnected => f.write_str("the port is not open"),
+            Link::Disconnected { reason: None } => f.write_str("the port is not open"),
+            Link::Disconnected { reason: Some(reason) } => {
+                write!(f, "the port is not open: {reason}")
+            }
             Link::Booting { step } => write!(f, "the controller is booting (step {step} of 19)"),
             Link::Ready => f.write_str("ready"),
             Link::Lost => f.write_str("the controller's status stream stopped"),
@@ -153,7 +160,7 @@ impl fmt::Display for Link {
 impl State {
     pub(super) fn new() -> Self {
         State {
-            link: Link::Disconnected,
+            link: Link::Disconnected { reason: None },
             last_seen: None,
             stopped_by: Some("not enabled since the port was opened".into()),
             mode: 0,

@@ -5,7 +5,6 @@
 //! wait with it. So a port says when something new has come (edge-triggered), and is asked only then.
 
 use std::{
-    collections::VecDeque,
     io,
     mem::MaybeUninit,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
@@ -20,29 +19,24 @@ use rustix::{
     termios::{OptionalActions, ioctl_tiocexcl, tcgetattr, tcsetattr},
 };
 
-/// Frames that may wait for the port to take them. At one every 20 ms this is over half a second:
-/// whatever has waited that long is stale, and the port is stuck.
-const MAX_WAITING: usize = 32;
-
-/// What a port has become.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ready {
-    pub(crate) readable: bool,
-    pub(crate) writable: bool,
-}
+/// The longest frame, twice.
+const FRAMES: usize = 1024;
 
 #[derive(Debug)]
 pub(crate) struct Port {
     fd: OwnedFd,
     /// An epoll that watches it.
     events: OwnedFd,
-    /// Nobody is at its other end any more.
+    /// It may have bytes to read.
+    readable: bool,
+    /// Its other end is closed.
     gone: bool,
-    waiting: VecDeque<Vec<u8>>,
+    /// What it has not taken yet of the last frame: nothing is sent before that is out.
+    waiting: Vec<u8>,
+    /// Some of that frame is out.
+    begun: bool,
     /// Since when it has taken no more; it will say when it does.
     stuck_since: Option<Instant>,
-    /// Bytes of the first waiting frame that are out already.
-    sent: usize,
 }
 
 impl Port {
@@ -68,53 +62,75 @@ impl Port {
         let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let new = epoll::EventFlags::IN | epoll::EventFlags::ET;
         epoll::add(&events, &fd, epoll::EventData::new_u64(0), new)?;
-        Ok(Port { fd, events, gone: false, waiting: VecDeque::new(), stuck_since: None, sent: 0 })
+        Ok(Port {
+            fd,
+            events,
+            readable: true,
+            gone: false,
+            waiting: Vec::with_capacity(FRAMES),
+            begun: false,
+            stuck_since: None,
+        })
     }
 
-    /// What is new since the last time. What is readable must be read to its end.
-    pub(crate) fn take_events(&mut self) -> io::Result<Ready> {
+    /// Looks at what is new since the last time.
+    pub(crate) fn take_events(&mut self, now: Instant) -> io::Result<()> {
         let mut space = [MaybeUninit::uninit()];
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let (events, _) = epoll::wait(&self.events, &mut space, Some(&at_once))?;
         let flags = events.first().map_or(epoll::EventFlags::empty(), |event| event.flags);
         self.gone |= flags.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR);
-        Ok(Ready {
-            readable: flags.contains(epoll::EventFlags::IN) || self.gone,
-            writable: flags.contains(epoll::EventFlags::OUT),
-        })
+        self.readable |= flags.contains(epoll::EventFlags::IN) || self.gone;
+        match flags.contains(epoll::EventFlags::OUT) {
+            true => self.flush(now),
+            false => Ok(()),
+        }
     }
 
     /// Reads what is there. `Ok(0)` is nothing yet; the end of the port is an error.
-    pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        match retry_on_intr(|| rustix::io::read(&self.fd, &mut *buffer)) {
-            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !self.readable {
+            return Ok(0);
+        }
+        let read = retry_on_intr(|| rustix::io::read(&self.fd, &mut *buffer));
+        // Fewer bytes than there is space for are all there are.
+        self.readable = self.gone || read.is_ok_and(|count| count == buffer.len());
+        match read {
+            Ok(0) => Err(closed()),
             Ok(count) => Ok(count),
-            Err(Errno::AGAIN) if self.gone => Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(Errno::AGAIN) if self.gone => Err(closed()),
             Err(Errno::AGAIN) => Ok(0),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Queues bytes and sends what the port takes.
+    /// Sends bytes; what the port does not take waits.
     pub(crate) fn write(&mut self, now: Instant, bytes: &[u8]) -> io::Result<()> {
-        if self.waiting.len() >= MAX_WAITING {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "the port takes no more bytes"));
-        }
-        self.waiting.push_back(bytes.to_vec());
+        let begins = self.waiting.is_empty();
+        self.waiting.extend_from_slice(bytes);
+        self.begun &= !begins;
         self.flush(now)
     }
 
     /// Sends what the port takes of what is waiting.
     pub(crate) fn flush(&mut self, now: Instant) -> io::Result<()> {
         let was_stuck = self.stuck_since.is_some();
-        let waited = self.waiting.len();
-        self.send_waiting()?;
-        let is_stuck = self.is_waiting();
-        if !is_stuck || self.waiting.len() < waited {
-            self.stuck_since = None;
+        while !self.waiting.is_empty() {
+            match rustix::io::write(&self.fd, &self.waiting) {
+                Ok(count) => {
+                    self.waiting.drain(..count);
+                    self.begun = true;
+                    self.stuck_since = None;
+                }
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
-        if is_stuck {
-            self.stuck_since.get_or_insert(now);
+        let is_stuck = !self.waiting.is_empty();
+        match is_stuck {
+            true => drop(self.stuck_since.get_or_insert(now)),
+            false => self.stuck_since = None,
         }
         if was_stuck != is_stuck {
             let mut new = epoll::EventFlags::IN | epoll::EventFlags::ET;
@@ -124,25 +140,12 @@ impl Port {
         Ok(())
     }
 
-    fn send_waiting(&mut self) -> io::Result<()> {
-        while let Some(frame) = self.waiting.front() {
-            match rustix::io::write(&self.fd, frame.get(self.sent..).unwrap_or_default()) {
-                Ok(count) => self.sent += count,
-                Err(Errno::AGAIN) => return Ok(()),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-            if self.sent >= frame.len() {
-                self.waiting.pop_front();
-                self.sent = 0;
-            }
+    /// Forgets a frame of which nothing has been sent: a stop must not queue behind it.
+    pub(crate) fn discard(&mut self) {
+        if !self.begun {
+            self.waiting.clear();
+            self.stuck_since = None;
         }
-        Ok(())
-    }
-
-    /// Forgets frames of which nothing has been sent: a stop must not queue behind them.
-    pub(crate) fn discard_waiting(&mut self) {
-        self.waiting.truncate(usize::from(self.sent > 0));
     }
 
     /// Since when the port has taken nothing of what waits for it.
@@ -150,18 +153,14 @@ impl Port {
         self.stuck_since
     }
 
-    fn is_waiting(&self) -> bool {
-        !self.waiting.is_empty()
-    }
-
-    pub(crate) fn is_gone(&self) -> bool {
-        self.gone
-    }
-
     /// Readable when there is something for [`take_events`](Self::take_events).
     pub(crate) fn events(&self) -> BorrowedFd<'_> {
         self.events.as_fd()
     }
+}
+
+fn closed() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the other end of the port was closed")
 }
 
 fn is_pseudo_terminal(path: &Path) -> bool {

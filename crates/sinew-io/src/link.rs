@@ -1,0 +1,131 @@
+//! What carries bytes between a session and its peers.
+
+mod around;
+mod log;
+mod port;
+mod serial;
+mod udp;
+
+use std::{io, net::SocketAddr, os::fd::BorrowedFd, time::Instant};
+
+pub use around::{Around, Side};
+pub(crate) use serial::{PtyLink, SerialLink};
+pub(crate) use udp::{UdpClient, UdpServer};
+
+/// A link moves bytes or datagrams, never blocks, and says why it is down.
+///
+/// While it is closed it is only asked to [`open`](Self::open). An error of any other method means
+/// that the link is down if it [is not open](Self::is_open) any more; otherwise it is trouble that may pass.
+pub trait Link: Send {
+    /// The other ends: `()` where there is only one.
+    type Peer: Copy;
+
+    /// Opens it, or says why that cannot be.
+    fn open(&mut self, now: Instant) -> io::Result<()>;
+
+    /// Closes it. What waits to be sent is lost.
+    fn close(&mut self);
+
+    /// Whether it is open.
+    fn is_open(&self) -> bool;
+
+    /// Readable when there is something for [`take_events`](Self::take_events).
+    fn events(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Looks at what is new since the last time.
+    fn take_events(&mut self, now: Instant) -> io::Result<()>;
+
+    /// Reads bytes, or one datagram, and tells their sender; none when nothing is there now.
+    fn receive(
+        &mut self,
+        now: Instant,
+        buffer: &mut [u8],
+    ) -> io::Result<Option<(usize, Self::Peer)>>;
+
+    /// Sends bytes, or one datagram.
+    fn send(&mut self, now: Instant, to: Self::Peer, bytes: &[u8]) -> io::Result<()>;
+
+    /// Sends what waits, as far as that is possible at `now`.
+    fn flush(&mut self, now: Instant) -> io::Result<()>;
+
+    /// Forgets what waits, but for a frame that has begun.
+    fn discard(&mut self) {}
+
+    /// Whether what is sent would go at once.
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    /// When to call [`flush`](Self::flush) or [`receive`](Self::receive) though nothing is new.
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    /// A peer's address, for people.
+    fn address_of(&self, _peer: Self::Peer) -> Option<SocketAddr> {
+        None
+    }
+
+    /// Whether it keeps no borders between what is sent.
+    fn is_stream(&self) -> bool;
+}
+
+impl<L: Link + ?Sized> Link for Box<L> {
+    type Peer = L::Peer;
+
+    fn open(&mut self, now: Instant) -> io::Result<()> {
+        (**self).open(now)
+    }
+
+    fn close(&mut self) {
+        (**self).close();
+    }
+
+    fn is_open(&self) -> bool {
+        (**self).is_open()
+    }
+
+    fn events(&self) -> Option<BorrowedFd<'_>> {
+        (**self).events()
+    }
+
+    fn take_events(&mut self, now: Instant) -> io::Result<()> {
+        (**self).take_events(now)
+    }
+
+    fn receive(
+        &mut self,
+        now: Instant,
+        buffer: &mut [u8],
+    ) -> io::Result<Option<(usize, L::Peer)>> {
+        (**self).receive(now, buffer)
+    }
+
+    fn send(&mut self, now: Instant, to: L::Peer, bytes: &[u8]) -> io::Result<()> {
+        (**self).send(now, to, bytes)
+    }
+
+    fn flush(&mut self, now: Instant) -> io::Result<()> {
+        (**self).flush(now)
+    }
+
+    fn discard(&mut self) {
+        (**self).discard();
+    }
+
+    fn has_room(&self) -> bool {
+        (**self).has_room()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        (**self).poll_timeout()
+    }
+
+    fn address_of(&self, peer: L::Peer) -> Option<SocketAddr> {
+        (**self).address_of(peer)
+    }
+
+    fn is_stream(&self) -> bool {
+        (**self).is_stream()
+    }
+}
