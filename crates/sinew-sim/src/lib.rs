@@ -1,10 +1,9 @@
-//! Robots without hardware: the device side of each protocol, and a link that misbehaves on demand.
+//! Robots without hardware: the device side of each protocol.
 //!
 //! | module | what it stands in for |
 //! | --- | --- |
 //! | [`vacuum`] | the CRL-200S motor controller, with wheels, sensors and a room around it |
 //! | [`g1`] | a Unitree G1 that is taught by datagrams, with its arms and a hand that moves them |
-//! | [`link`](mod@link) | the cable: drops, corrupts, repeats, delays, stalls, comes unplugged |
 //!
 //! # Contract
 //!
@@ -13,7 +12,6 @@
 //! calls give the same bytes. No input panics, and every buffer is bounded.
 
 pub mod g1;
-pub mod link;
 pub mod vacuum;
 
 use std::time::{Duration, Instant};

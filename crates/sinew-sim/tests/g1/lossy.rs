@@ -2,10 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use sinew_sim::{
-    g1::{Code, Mode, Options, Output, Robot},
-    link::{DatagramFaults, Datagrams},
-};
+use sinew_faults::{DatagramFaults, FaultyDatagrams};
+use sinew_sim::g1::{Code, Mode, Options, Output, Robot};
 use sinew_wire::teach::{Datagram, G1_ARM_JOINTS, Layout, Message, Sender, Sequence};
 
 use crate::support::*;
@@ -15,8 +13,8 @@ const RETRY: Duration = ms(300);
 
 struct Pair {
     robot: Robot,
-    there: Datagrams,
-    back: Datagrams,
+    there: FaultyDatagrams,
+    back: FaultyDatagrams,
     now: Instant,
     sequence: Sequence,
     maintained: Instant,
@@ -30,8 +28,8 @@ impl Pair {
         let now = Instant::now();
         Pair {
             robot: Robot::new(Options { seed, ..Options::default() }, now),
-            there: Datagrams::new(faults, seed * 2),
-            back: Datagrams::new(faults, seed * 2 + 1),
+            there: FaultyDatagrams::new(faults, seed * 2),
+            back: FaultyDatagrams::new(faults, seed * 2 + 1),
             now,
             sequence: Sequence(65_500),
             maintained: now,

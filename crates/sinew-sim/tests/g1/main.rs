@@ -7,7 +7,6 @@ mod discovery;
 mod disk;
 mod hostile;
 mod limits;
-mod link;
 mod lossy;
 mod plan;
 mod play;

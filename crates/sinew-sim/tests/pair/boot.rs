@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use sinew_faults::Faults;
 use sinew_robot::vacuum::{Command, Event, Link};
-use sinew_sim::{link::Faults, vacuum::Options};
+use sinew_sim::vacuum::Options;
 
 use crate::{
     harness::{Pair, Setup, ms},

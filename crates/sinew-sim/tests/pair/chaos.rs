@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use sinew_sim::{link::Faults, vacuum::Pose};
+use sinew_faults::Faults;
+use sinew_sim::vacuum::Pose;
 
 use crate::harness::{Pair, ms};
 

@@ -3,14 +3,12 @@
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
+use sinew_faults::{Faults, FaultyBytes};
 use sinew_robot::{
     Refusal,
-    vacuum::{Command, Event, Link as HostLink, Output, Session, Settings},
+    vacuum::{Command, Event, Link, Output, Session, Settings},
 };
-use sinew_sim::{
-    link::{Faults, Link},
-    vacuum::{Controller, Options, Received},
-};
+use sinew_sim::vacuum::{Controller, Options, Received};
 
 use crate::{rules::Rules, wire::described};
 
@@ -55,8 +53,8 @@ enum Ask {
 pub(crate) struct Pair {
     pub(crate) host: Session,
     pub(crate) robot: Controller,
-    pub(crate) up: Link,
-    pub(crate) down: Link,
+    pub(crate) up: FaultyBytes,
+    pub(crate) down: FaultyBytes,
     pub(crate) now: Instant,
     pub(crate) start: Instant,
     /// What has to hold; asserted after every call.
@@ -84,13 +82,13 @@ impl Pair {
     pub(crate) fn new(setup: Setup) -> Self {
         let now = Instant::now();
         let rules = Rules::new(&setup, now);
-        let up = Link::new(setup.up, setup.seed);
+        let up = FaultyBytes::new(setup.up, setup.seed);
         let up = if setup.slow { up.with_baud(setup.settings.baud) } else { up };
         Pair {
             host: Session::new(setup.settings, now),
             robot: Controller::new(setup.options, now),
             up,
-            down: Link::new(setup.down, !setup.seed),
+            down: FaultyBytes::new(setup.down, !setup.seed),
             now,
             start: now,
             rules,
@@ -112,7 +110,7 @@ impl Pair {
     pub(crate) fn ready(options: Options) -> Self {
         let mut pair = Pair::new(Setup { options, ..Setup::default() });
         pair.connect();
-        pair.run_until(ms(10_000), |pair| pair.host.state().link == HostLink::Ready);
+        pair.run_until(ms(10_000), |pair| pair.host.state().link == Link::Ready);
         pair
     }
 

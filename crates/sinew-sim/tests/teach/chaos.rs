@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use sinew_sim::link::{DatagramFaults, Faults};
+use sinew_faults::{DatagramFaults, Faults};
 
 use crate::{
     harness::{Pair, ms},

@@ -5,15 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use sinew_faults::{DatagramFaults, FaultyDatagrams};
 use sinew_robot::{
     Refusal,
     teach::{Answer, Event, Link, Output, RequestId, Session, Settings, Verb},
     trajectory::{Error, Reduced, reduce},
 };
-use sinew_sim::{
-    g1::{self, Options, Robot},
-    link::{DatagramFaults, Datagrams},
-};
+use sinew_sim::g1::{self, Options, Robot};
 use sinew_wire::teach::{Command, Datagram, KEYFRAME_SLOTS, Layout, Message, Sequence};
 
 use crate::{disk::Disk, rules::Rules};
@@ -57,8 +55,8 @@ pub(crate) struct Setup {
 pub(crate) struct Pair {
     pub(crate) host: Session,
     pub(crate) robot: Robot,
-    pub(crate) up: Datagrams,
-    pub(crate) down: Datagrams,
+    pub(crate) up: FaultyDatagrams,
+    pub(crate) down: FaultyDatagrams,
     pub(crate) now: Instant,
     pub(crate) start: Instant,
     /// What has to hold; asserted after every call.
@@ -85,8 +83,8 @@ impl Pair {
         Pair {
             host: Session::new(setup.settings.clone(), now),
             robot: Robot::new(setup.options.clone(), now),
-            up: Datagrams::new(setup.up, setup.seed ^ 0x0BAD),
-            down: Datagrams::new(setup.down, setup.seed ^ 0xD0_0000),
+            up: FaultyDatagrams::new(setup.up, setup.seed ^ 0x0BAD),
+            down: FaultyDatagrams::new(setup.down, setup.seed ^ 0xD0_0000),
             now,
             start: now,
             rules: Rules::new(now),

@@ -4,8 +4,8 @@ use std::{io::Write, path::PathBuf};
 
 use anyhow::Context;
 use serde_json::json;
+use sinew_faults::DatagramFaults;
 use sinew_io::{Address, tap::Tap};
-use sinew_sim::link::DatagramFaults;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{

@@ -6,15 +6,16 @@ use std::{io::Write, path::PathBuf};
 
 use clap::Subcommand;
 use serde_json::json;
+#[cfg(feature = "g1")]
+use sinew_faults::DatagramFaults;
 use sinew_io::sim::Simulator;
 #[cfg(feature = "g1")]
 use sinew_io::{
     sim::{Discovery, G1Options, G1Simulator, Hand},
     tap::Tap,
 };
+use sinew_sim::g1::Script;
 use sinew_sim::vacuum::Options;
-#[cfg(feature = "g1")]
-use sinew_sim::{g1::Script, link::DatagramFaults};
 #[cfg(feature = "g1")]
 use sinew_wire::teach::G1_ARM_JOINTS;
 

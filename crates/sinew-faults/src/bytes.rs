@@ -1,14 +1,3 @@
-//! A byte link that can be made as bad as a real one.
-//!
-//! [`Link`] is one direction: bytes go in with the time, and come out, in
-//! order, when they are due. What happens to them on the way is set by
-//! [`Faults`] and by hand: [`stall`](Link::stall), [`cut`](Link::cut),
-//! [`restore`](Link::restore). [`with_baud`](Link::with_baud) makes it as slow as a serial line,
-//! with a queue in front of it that nothing overtakes. [`Datagrams`] is the same for what travels whole.
-
-mod datagrams;
-mod faults;
-
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
@@ -16,18 +5,16 @@ use std::{
 
 use fastrand::Rng;
 
-pub use datagrams::{DatagramCounts, DatagramFaults, Datagrams, HELD_BACK, MAX_DATAGRAMS};
-pub use faults::{FaultError, Faults};
-
-/// Bytes that may be under way; beyond that new ones are lost.
-pub const MAX_IN_FLIGHT: usize = 1 << 20;
+use crate::{Faults, MAX_IN_FLIGHT, later};
 
 /// Most bytes that share one jitter, about what a UART's buffer hands over at a time.
 const MAX_RUN: usize = 64;
 
-/// One direction of a byte link.
+/// One direction of a byte link: bytes go in with the time, and come out, in order, when they are
+/// due. [`with_baud`](Self::with_baud) makes it as slow as a serial line, with a queue in front of
+/// it that nothing overtakes.
 #[derive(Debug, Clone)]
-pub struct Link {
+pub struct FaultyBytes {
     faults: Faults,
     rng: Rng,
     /// Bytes under way, by the time they are due, never decreasing.
@@ -52,7 +39,7 @@ impl Line {
     fn carry(&mut self, now: Instant, bytes: usize) -> Instant {
         let nanos = (bytes as u64).saturating_mul(10_000_000_000) / u64::from(self.baud);
         let begin = self.clear_at.map_or(now, |at| at.max(now));
-        let through = crate::later(begin, Duration::from_nanos(nanos));
+        let through = later(begin, Duration::from_nanos(nanos));
         self.clear_at = Some(through);
         through
     }
@@ -77,11 +64,11 @@ pub struct Counts {
     pub lost: u64,
 }
 
-impl Link {
+impl FaultyBytes {
     /// A link with these faults. The seed is combined with [`Faults::seed`], so that the two
     /// directions of one cable can have the same faults and different luck.
     pub fn new(faults: Faults, seed: u64) -> Self {
-        Link {
+        FaultyBytes {
             faults,
             rng: Rng::with_seed(faults.seed.rotate_left(32) ^ seed),
             runs: VecDeque::new(),
@@ -191,7 +178,7 @@ impl Link {
         let jitter = u64::try_from(self.faults.jitter.as_nanos()).unwrap_or(u64::MAX);
         let jitter = if jitter == 0 { 0 } else { self.rng.u64(0..=jitter) };
         let delay = self.faults.delay.saturating_add(Duration::from_nanos(jitter));
-        let due = crate::later(now, delay);
+        let due = later(now, delay);
         self.runs.back().map_or(due, |(before, _)| due.max(*before))
     }
 

@@ -6,7 +6,7 @@ use std::{
 
 use fastrand::Rng;
 
-use super::{Faults, MAX_IN_FLIGHT};
+use crate::{Faults, MAX_IN_FLIGHT, later};
 
 /// Datagrams that may be under way; beyond that, or beyond [`MAX_IN_FLIGHT`] bytes, new ones are
 /// lost.
@@ -33,7 +33,7 @@ pub struct DatagramFaults {
 /// Each may have something with it that comes out as it went in, such as whom it is for: one
 /// network is shared by all who use it.
 #[derive(Debug, Clone)]
-pub struct Datagrams<With = ()> {
+pub struct FaultyDatagrams<With = ()> {
     faults: DatagramFaults,
     rng: Rng,
     /// Datagrams under way, by the time they are due, then by the order they were sent in.
@@ -68,7 +68,7 @@ pub struct DatagramCounts {
     pub lost: u64,
 }
 
-impl Datagrams {
+impl FaultyDatagrams {
     /// Puts a datagram in.
     pub fn send(&mut self, now: Instant, bytes: &[u8]) {
         self.send_with(now, (), bytes);
@@ -80,11 +80,11 @@ impl Datagrams {
     }
 }
 
-impl<With: Copy> Datagrams<With> {
+impl<With: Copy> FaultyDatagrams<With> {
     /// A link with these faults. The seed is combined with [`Faults::seed`], so that the two
     /// directions can have the same faults and different luck.
     pub fn new(faults: DatagramFaults, seed: u64) -> Self {
-        Datagrams {
+        FaultyDatagrams {
             faults,
             rng: Rng::with_seed(faults.link.seed.rotate_left(32) ^ seed),
             under_way: BTreeMap::new(),
@@ -177,12 +177,12 @@ impl<With: Copy> Datagrams<With> {
     /// that one is held back.
     fn due(&mut self, now: Instant) -> Instant {
         let jitter = self.up_to(self.faults.link.jitter);
-        let due = crate::later(now, self.faults.link.delay.saturating_add(jitter));
+        let due = later(now, self.faults.link.delay.saturating_add(jitter));
         let due = self.turn.map_or(due, |turn| turn.max(due));
         if self.happens(self.faults.reorder) {
             self.counts.held_back += 1;
             let held_back = self.up_to(HELD_BACK);
-            return crate::later(due, held_back);
+            return later(due, held_back);
         }
         self.turn = Some(due);
         due

@@ -1,6 +1,6 @@
 use std::{fmt, str::FromStr, time::Duration};
 
-use super::DatagramFaults;
+use crate::DatagramFaults;
 
 /// What goes wrong on a link, and how often.
 ///
@@ -148,24 +148,5 @@ fn time(text: &str) -> Option<Duration> {
 }
 
 fn nearest(name: &str, known: &[&'static str]) -> &'static str {
-    known.iter().copied().min_by_key(|key| edits(name, key)).unwrap_or_default()
-}
-
-/// How many letters must be added, removed or changed to make one word of the other.
-fn edits(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (place, y) in row.iter_mut().skip(1).zip(b.chars()) {
-            let here = (diagonal + usize::from(x != y)).min(left + 1).min(*place + 1);
-            diagonal = *place;
-            left = here;
-            *place = here;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or(0)
+    known.iter().copied().min_by_key(|key| strsim::levenshtein(name, key)).unwrap_or_default()
 }

@@ -3,16 +3,18 @@
 use std::time::Instant;
 
 use proptest::{collection::vec, prelude::*};
-use sinew_sim::link::{DatagramFaults, Datagrams, Faults, HELD_BACK, MAX_DATAGRAMS, MAX_IN_FLIGHT};
+use sinew_faults::{
+    DatagramFaults, Faults, FaultyDatagrams, HELD_BACK, MAX_DATAGRAMS, MAX_IN_FLIGHT,
+};
 
-use crate::support::ms;
+use crate::ms;
 
-fn link(faults: &str) -> Datagrams {
-    Datagrams::new(faults.parse().unwrap(), 1)
+fn link(faults: &str) -> FaultyDatagrams {
+    FaultyDatagrams::new(faults.parse().unwrap(), 1)
 }
 
 /// Takes everything out, at the times the link gives.
-fn drain(link: &mut Datagrams, mut now: Instant) -> Vec<(Instant, Vec<u8>)> {
+fn drain(link: &mut FaultyDatagrams, mut now: Instant) -> Vec<(Instant, Vec<u8>)> {
     let mut out = Vec::new();
     while let Some(next) = link.poll_timeout() {
         now = now.max(next);
@@ -131,7 +133,7 @@ fn both_directions_share_faults_but_not_luck() {
     let now = Instant::now();
     let faults: DatagramFaults = "drop=0.5,reorder=0.2,seed=7".parse().unwrap();
     let run = |faults, seed| {
-        let mut link = Datagrams::new(faults, seed);
+        let mut link = FaultyDatagrams::new(faults, seed);
         (0..=255).for_each(|number| link.send(now, &[number]));
         drain(&mut link, now)
     };
@@ -143,7 +145,7 @@ fn both_directions_share_faults_but_not_luck() {
 fn what_a_datagram_has_with_it_is_never_damaged() {
     let now = Instant::now();
     let faults = "drop=0.2,corrupt=0.5,duplicate=0.5,reorder=0.5,jitter=9ms".parse().unwrap();
-    let mut link: Datagrams<u8> = Datagrams::new(faults, 1);
+    let mut link: FaultyDatagrams<u8> = FaultyDatagrams::new(faults, 1);
     (0..200).for_each(|number| link.send_with(now, number, &[number; 100]));
     let end = now + ms(1000);
     let out: Vec<(u8, Vec<u8>)> = std::iter::from_fn(|| link.receive_with(end)).collect();
@@ -199,7 +201,7 @@ proptest! {
         reorder in 0.0..0.5f64, jitter in 0..5u64, seed: u64,
     ) {
         let faults = Faults { drop, corrupt, duplicate, delay: ms(3), jitter: ms(jitter), seed };
-        let mut link = Datagrams::new(DatagramFaults { link: faults, reorder }, 0);
+        let mut link = FaultyDatagrams::new(DatagramFaults { link: faults, reorder }, 0);
         let mut now = Instant::now();
         let mut out = 0;
         for (wait, bytes) in &sends {

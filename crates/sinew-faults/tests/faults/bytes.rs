@@ -1,18 +1,18 @@
-//! The link model.
+//! The byte link.
 
 use std::time::{Duration, Instant};
 
 use proptest::{collection::vec, prelude::*};
-use sinew_sim::link::{FaultError, Faults, Link, MAX_IN_FLIGHT};
+use sinew_faults::{FaultError, Faults, FaultyBytes, MAX_IN_FLIGHT};
 
-use crate::support::ms;
+use crate::ms;
 
-fn link(faults: &str) -> Link {
-    Link::new(faults.parse().unwrap(), 1)
+fn link(faults: &str) -> FaultyBytes {
+    FaultyBytes::new(faults.parse().unwrap(), 1)
 }
 
 /// Takes everything out, at the times the link gives.
-fn drain(link: &mut Link, mut now: Instant) -> Vec<(Instant, Vec<u8>)> {
+fn drain(link: &mut FaultyBytes, mut now: Instant) -> Vec<(Instant, Vec<u8>)> {
     let mut out = Vec::new();
     while let Some(next) = link.poll_timeout() {
         now = now.max(next);
@@ -141,7 +141,7 @@ fn both_directions_share_faults_but_not_luck() {
     let now = Instant::now();
     let faults: Faults = "drop=0.5,seed=7".parse().unwrap();
     let run = |faults, seed| {
-        let mut link = Link::new(faults, seed);
+        let mut link = FaultyBytes::new(faults, seed);
         link.send(now, &(0..=255).collect::<Vec<u8>>());
         link.receive(now)
     };
@@ -210,7 +210,7 @@ proptest! {
         jitter in 0..5u64, seed: u64,
     ) {
         let faults = Faults { drop, corrupt, duplicate, delay: ms(3), jitter: ms(jitter), seed };
-        let mut link = Link::new(faults, 0);
+        let mut link = FaultyBytes::new(faults, 0);
         let mut now = Instant::now();
         let mut out = 0;
         for (wait, bytes) in &sends {
@@ -232,7 +232,7 @@ proptest! {
         delay in 0..50u64, jitter in 0..50u64, seed: u64,
     ) {
         let faults = Faults { delay: ms(delay), jitter: ms(jitter), seed, ..Faults::default() };
-        let mut link = Link::new(faults, 0);
+        let mut link = FaultyBytes::new(faults, 0);
         let mut now = Instant::now();
         let mut out = Vec::new();
         for (wait, bytes) in &sends {
