@@ -7,13 +7,11 @@ use std::{
 };
 
 use if_addrs::{IfAddr, Interface};
-use serde::{Deserialize, Serialize};
-use sinew_sim::g1::discovery::{ANSWER_GROUP, NAME};
-pub use sinew_sim::g1::discovery::{ANSWER_PORT, GROUPS, QUERY_PORT};
+use serde::Serialize;
+pub use sinew_wire::discovery::{ACCESS_POINT, ANSWER_PORT, GROUPS, QUERY_PORT};
+use sinew_wire::discovery::{ANSWER_GROUP, Answer, Question};
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Where a robot has its own access point, and always this address.
-pub const ACCESS_POINT: Ipv4Addr = Ipv4Addr::new(192, 168, 12, 1);
 /// A burst of questions, since datagrams get lost.
 const ROUNDS: u32 = 3;
 
@@ -47,12 +45,6 @@ pub struct Found {
     pub after_ms: u64,
 }
 
-#[derive(Deserialize)]
-struct Answer {
-    sn: String,
-    ip: Option<String>,
-}
-
 impl Default for Query {
     fn default() -> Self {
         Query {
@@ -68,12 +60,8 @@ impl Default for Query {
 impl Query {
     /// The questions: without a serial number, and with the one that is wanted.
     pub fn questions(&self) -> Vec<String> {
-        let mut questions = vec![format!(r#"{{"name":"{NAME}"}}"#)];
-        questions.extend(self.sn.as_ref().map(|sn| {
-            let sn = serde_json::Value::from(sn.as_str());
-            format!(r#"{{"sn":{sn},"key":"","name":"{NAME}"}}"#)
-        }));
-        questions
+        let named = self.sn.clone().map(|sn| Question { sn: Some(sn) });
+        [Question::default()].iter().chain(&named).map(Question::emit).collect()
     }
 
     /// Asks, and listens; each robot is told once to `found`, as soon as it answers.
@@ -90,7 +78,7 @@ impl Query {
             }
             for (interface, socket) in &sockets {
                 for (from, answer) in answers(socket) {
-                    let ip = answer.ip.and_then(|ip| ip.parse().ok()).unwrap_or(from.ip());
+                    let ip = answer.ip.unwrap_or(from.ip());
                     if robots.iter().any(|robot| robot.sn == answer.sn && robot.ip == ip) {
                         continue;
                     }
@@ -186,11 +174,7 @@ fn answers(socket: &UdpSocket) -> Vec<(SocketAddr, Answer)> {
     for _ in 0..256 {
         let Ok((count, from)) = socket.recv_from(&mut buffer) else { break };
         let bytes = buffer.get(..count).unwrap_or_default();
-        if let Ok(answer) = serde_json::from_slice::<Answer>(bytes)
-            && !answer.sn.is_empty()
-        {
-            answers.push((from, answer));
-        }
+        answers.extend(Answer::parse(bytes).map(|answer| (from, answer)));
     }
     answers
 }

@@ -34,7 +34,7 @@ mod storing;
 
 use std::{net::SocketAddr, time::Duration};
 
-use sinew_wire::teach::JOINTS;
+use sinew_wire::teach::{self, JOINTS};
 
 pub use action::{Key, Motion, StoredAction};
 pub use clients::MAX_CLIENTS;
@@ -44,8 +44,8 @@ pub use operator::{HAND_VELOCITY, Move, Script};
 pub use player::EASE_VELOCITY;
 pub use robot::Robot;
 
-/// Most actions that are stored: the vendor's app says "up to 15 actions can be created".
-pub const MAX_ACTIONS: usize = 15;
+/// Most actions that are stored.
+pub const MAX_ACTIONS: usize = teach::MAX_ACTIONS as usize;
 /// Longest action: a keyframe's time has 16 bits of milliseconds.
 pub const MAX_DURATION: Duration = Duration::from_millis(u16::MAX as u64);
 /// Longest recording; it then ends by itself and is kept. No document gives a bound.
@@ -98,13 +98,13 @@ impl Default for Options {
 #[repr(u32)]
 pub enum Mode {
     /// Holds its pose.
-    Idle = 0,
+    Idle = teach::MODE_IDLE,
     /// The arms are soft: damping is on.
-    Teaching = 1,
+    Teaching = teach::MODE_TEACHING,
     /// The arms are soft and their motion is recorded.
-    Recording = 2,
+    Recording = teach::MODE_RECORDING,
     /// The arms follow an action; damping, if it was on, rests.
-    Playing = 3,
+    Playing = teach::MODE_PLAYING,
 }
 
 /// Bits of `flags` in a status.

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`gd32`] | serial frames of the CRL-200S vacuum's motor controller |
 //! | [`teach`] | the Unitree G1's teaching datagrams, in both documented layouts |
+//! | [`discovery`] | how a host finds a G1 on its network |
 //! | [`dtls`] | the record header that those datagrams are easily mistaken for |
 //! | [`slam`] | the G1's SLAM point clouds |
 //! | [`voxel`] | the GO2's compressed voxel map, which shares the G1's envelope |
@@ -31,6 +32,7 @@ extern crate alloc;
 #[macro_use]
 mod width;
 mod bytes;
+pub mod discovery;
 pub mod dtls;
 mod error;
 #[cfg(feature = "alloc")]

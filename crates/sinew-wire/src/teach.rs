@@ -27,7 +27,10 @@ pub use command::Command;
 pub use datagram::{Datagram, Layout, MAGIC, PORT};
 pub use joint::{G1_ARM_JOINTS, Joint};
 pub use keyframe::{KEYFRAME_SLOTS, Keyframe, Keyframes};
-pub use message::{Message, Sender};
+pub use message::{MAX_ACTIONS, Message, Sender};
 pub use name::{NAME_FIELD, Name};
-pub use payload::{Interpolation, JOINTS, Play, Save, State, Status};
+pub use payload::{
+    Interpolation, JOINTS, MODE_IDLE, MODE_PLAYING, MODE_RECORDING, MODE_TEACHING, Play, Save,
+    State, Status,
+};
 pub use sequence::Sequence;

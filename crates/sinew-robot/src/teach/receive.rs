@@ -1,5 +1,6 @@
 use std::time::Instant;
 
+pub(super) use sinew_wire::teach::MAX_ACTIONS;
 use sinew_wire::{
     dtls::{Content, Record},
     teach::{Actions, Command, Datagram, Message, Sender, Sequence, Status},
@@ -9,8 +10,6 @@ use super::{Action, Event, Kind, Session, session::FORGOTTEN};
 
 /// Encrypted records after which a robot that never sent anything else is called encrypted.
 const ENCRYPTED: u64 = 3;
-/// The numbers that a play can carry.
-pub(super) const MAX_ACTIONS: u32 = 15;
 
 impl Session {
     /// Takes a datagram apart. What is damaged, of another protocol, old or impossible is counted

@@ -2,19 +2,9 @@ use std::{fmt, sync::Arc, time::Instant};
 
 use serde::Serialize;
 use sinew_wire::teach::JOINTS;
+pub use sinew_wire::teach::{MODE_IDLE, MODE_PLAYING, MODE_RECORDING, MODE_TEACHING};
 
 use crate::trajectory::Recording;
-
-/// `mode` of a pushed status: nothing goes on. The documents give the field a place and no
-/// meaning; these four are Sinew's, and all that depends on them is how the end of a playback is
-/// noticed.
-pub const MODE_IDLE: u32 = 0;
-/// `mode`: the arms are compliant.
-pub const MODE_TEACHING: u32 = 1;
-/// `mode`: compliant and recording.
-pub const MODE_RECORDING: u32 = 2;
-/// `mode`: an action plays.
-pub const MODE_PLAYING: u32 = 3;
 
 /// What is known about a robot that can be taught.
 #[derive(Debug, Clone, Serialize)]

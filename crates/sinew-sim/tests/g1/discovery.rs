@@ -3,7 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use proptest::{collection::vec, prelude::*};
-use sinew_sim::g1::discovery::{ANSWER_GROUP, GROUPS, answer};
+use sinew_sim::g1::discovery::answer;
+use sinew_wire::discovery::{ANSWER_GROUP, GROUPS};
 
 const SN: &str = "E21D1000TESTSN00";
 const IP: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 168, 86, 16));

@@ -4,8 +4,9 @@ use crate::{
     bytes::{Reader, Writer},
 };
 
-/// Most actions that a robot stores.
-const MAX_ACTIONS: i64 = 15;
+/// Most actions that a robot stores, and the highest number that a play can carry: the vendor's
+/// app says "up to 15 actions can be created".
+pub const MAX_ACTIONS: u32 = 15;
 /// Payload sizes in the documented layout.
 const CONTROL_LEN: usize = 44;
 const STATUS_LEN: usize = 112;
@@ -196,12 +197,12 @@ impl<'a> Message<'a> {
                 }
             }
             Message::Play(play) => {
-                between("action_id", play.action_id, 1, MAX_ACTIONS);
+                between("action_id", play.action_id, 1, MAX_ACTIONS.into());
                 between("interpolation", play.interpolation.into(), 0, 2);
             }
             Message::List(actions) => {
                 let count = u32::try_from(actions.len()).unwrap_or(u32::MAX);
-                between("action count", count, 0, MAX_ACTIONS);
+                between("action count", count, 0, MAX_ACTIONS.into());
                 actions.iter().filter_map(|action| action.name.as_str().err()).for_each(report);
             }
             _ => {}

@@ -9,6 +9,17 @@ use crate::{
 /// Joint slots in a state or status.
 pub const JOINTS: usize = 12;
 
+/// `mode` of a pushed status: nothing goes on. The documents give the field a place and no
+/// meaning; these four are Sinew's, and all that depends on them is how the end of a playback is
+/// noticed.
+pub const MODE_IDLE: u32 = 0;
+/// `mode`: the arms are compliant.
+pub const MODE_TEACHING: u32 = 1;
+/// `mode`: compliant and recording.
+pub const MODE_RECORDING: u32 = 2;
+/// `mode`: an action plays.
+pub const MODE_PLAYING: u32 = 3;
+
 /// The robot's state as it pushes it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[allow(missing_docs, reason = "fields are named as in docs/protocols/teach.md")]
