@@ -1,9 +1,4 @@
-use std::{
-    fmt,
-    net::{SocketAddr, ToSocketAddrs},
-    path::PathBuf,
-    str::FromStr,
-};
+use std::{fmt, path::PathBuf, str::FromStr};
 
 use sinew_wire::teach::{Layout, PORT};
 
@@ -21,8 +16,10 @@ pub enum Address {
     },
     /// A teaching service.
     Udp {
-        /// Its address; without a port in the text, the service's own.
-        address: SocketAddr,
+        /// Its name or address, which is looked up when the link is opened.
+        host: String,
+        /// Its port; without one in the text, the service's own.
+        port: u16,
         /// The layout to speak.
         layout: Layout,
     },
@@ -92,13 +89,8 @@ impl FromStr for Address {
                         ));
                     }
                 };
-                let address = if path.contains(':') {
-                    path.to_socket_addrs()
-                } else {
-                    (path, PORT).to_socket_addrs()
-                };
-                match address.ok().and_then(|mut all| all.next()) {
-                    Some(address) => Ok(Address::Udp { address, layout }),
+                match host_and_port(path) {
+                    Some((host, port)) => Ok(Address::Udp { host, port, layout }),
                     None => wrong(format!("udp: wanted HOST or HOST:PORT, got {path:?}")),
                 }
             }
@@ -108,13 +100,47 @@ impl FromStr for Address {
     }
 }
 
+/// `HOST`, `HOST:PORT`, `[ADDRESS]` or `[ADDRESS]:PORT`.
+fn host_and_port(text: &str) -> Option<(String, u16)> {
+    let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, "")) => (host, None),
+        Some((host, port)) => (host, Some(port.strip_prefix(':')?)),
+        None => match text.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (text, None),
+        },
+    };
+    let port = port.map_or(Some(PORT), |port| port.parse().ok())?;
+    let is_host = |letter: char| letter.is_ascii_alphanumeric() || "-_.:%".contains(letter);
+    (!host.is_empty() && host.chars().all(is_host)).then(|| (host.into(), port))
+}
+
+impl Address {
+    /// What stands before its colon.
+    pub const fn scheme(&self) -> &'static str {
+        match self {
+            Address::Serial { .. } => "serial",
+            Address::Udp { .. } => "udp",
+            Address::Sim { .. } => "sim",
+        }
+    }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Address::Serial { path, baud: DEFAULT_BAUD } => write!(f, "serial:{}", path.display()),
             Address::Serial { path, baud } => write!(f, "serial:{}?baud={baud}", path.display()),
-            Address::Udp { address, layout: Layout::Documented } => write!(f, "udp:{address}"),
-            Address::Udp { address, layout } => write!(f, "udp:{address}?layout={layout}"),
+            Address::Udp { host, port, layout } => {
+                match host.contains(':') {
+                    true => write!(f, "udp:[{host}]:{port}")?,
+                    false => write!(f, "udp:{host}:{port}")?,
+                }
+                match layout {
+                    Layout::Documented => Ok(()),
+                    layout => write!(f, "?layout={layout}"),
+                }
+            }
             Address::Sim { seed } => write!(f, "sim:?seed={seed}"),
         }
     }

@@ -1,8 +1,8 @@
 //! The only crate that opens ports.
 //!
-//! [`vacuum::Vacuum`] runs a session on a thread of its own: the heartbeat has to hold its time
-//! whatever the rest of the process does. [`sim::Simulator`] runs a simulated controller at the
-//! other end of a pseudo-terminal. [`tap`] is what may be put between a port and a session.
+//! A [`link`](Link) moves bytes, a pump runs a session on it, on a thread of its own, and drivers
+//! ([`vacuum::Vacuum`], [`g1::G1`]) offer what the session can do. [`kind`] lists the robots that can
+//! be built of them; [`sim`] runs simulated ones at the other end of a cable.
 
 mod address;
 #[cfg(feature = "g1")]
@@ -11,22 +11,49 @@ pub mod discovery;
 mod file;
 #[cfg(feature = "g1")]
 pub mod g1;
+pub mod kind;
 #[cfg(feature = "g1")]
 pub mod library;
-mod port;
+mod link;
+mod orders;
 mod priority;
 mod pty;
-mod relay;
+mod pump;
+mod report;
+#[cfg(feature = "sim")]
 pub mod sim;
-pub mod tap;
+#[cfg(feature = "g1")]
+mod teaching;
+mod tell;
 pub mod vacuum;
 mod wake;
+mod watch;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sinew_robot::Epoch;
 
 pub use address::{Address, AddressError};
+pub use link::{Around, Link};
 pub use priority::{favour, step_back};
 pub use pty::Pty;
+pub use tell::Listener;
+
+/// What a driver is connected with, beside its robot.
+pub struct Wiring<E> {
+    /// What is put around its link.
+    pub around: Vec<Around>,
+    /// Counts the orders of this robot and others.
+    pub epoch: Epoch,
+    /// Is told what happens.
+    pub listener: Arc<dyn Listener<E>>,
+}
+
+impl<E: 'static> Default for Wiring<E> {
+    fn default() -> Self {
+        Wiring { around: Vec::new(), epoch: Epoch::default(), listener: Arc::new(()) }
+    }
+}
 
 /// Lets this process open as many files as it may, since every client takes one. Returns how many.
 pub fn raise_file_limit() -> Option<u64> {

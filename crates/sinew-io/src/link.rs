@@ -4,12 +4,15 @@ mod around;
 mod log;
 mod port;
 mod serial;
+#[cfg(feature = "g1")]
 mod udp;
 
 use std::{io, net::SocketAddr, os::fd::BorrowedFd, time::Instant};
 
-pub use around::{Around, Side};
+pub use around::Around;
+pub(crate) use around::Side;
 pub(crate) use serial::{PtyLink, SerialLink};
+#[cfg(feature = "g1")]
 pub(crate) use udp::{UdpClient, UdpServer};
 
 /// A link moves bytes or datagrams, never blocks, and says why it is down.
@@ -93,11 +96,7 @@ impl<L: Link + ?Sized> Link for Box<L> {
         (**self).take_events(now)
     }
 
-    fn receive(
-        &mut self,
-        now: Instant,
-        buffer: &mut [u8],
-    ) -> io::Result<Option<(usize, L::Peer)>> {
+    fn receive(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<Option<(usize, L::Peer)>> {
         (**self).receive(now, buffer)
     }
 

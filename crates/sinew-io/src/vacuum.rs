@@ -1,256 +1,234 @@
-//! A vacuum on a thread of its own.
-
-mod line;
-mod pump;
-mod urgent;
-mod watch;
+//! The driver of a CRL-200S vacuum: its motor controller on a serial line.
 
 use std::{
     io,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-        mpsc,
-    },
-    thread,
+    path::Path,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use rtrb::{Producer, PushError, RingBuffer};
+use serde_json::Value;
 use sinew_robot::{
-    Code, Refusal,
-    vacuum::{Command, Event, Session, Settings, State},
+    Epoch, Order, OrderKind, Origin, Refusal,
+    capability::{
+        Audience, Components, Detail, Drive, Driver, Figure, Nature, Reading, Report, Sensors,
+        Task, sensor_group,
+    },
+    component, drive,
+    vacuum::{
+        Command, Counters, Event, Link, Session, Settings, State, components,
+        sensors::{self, Gd32Status},
+    },
 };
-use tokio::sync::{broadcast, oneshot};
+use sinew_wire::gd32::Profile;
 
-use crate::{Address, lock, relay::Relay, tap::Tap, wake::Waker};
-use line::Line;
-use pump::Pump;
-use urgent::{Counts, Order, Urgent};
-use watch::Watch;
+use crate::{
+    Around, Wiring,
+    link::{SerialLink, Side},
+    pump::{Handle, Policy},
+    report::{link_json, members, timestamp_us},
+    tell::Listener,
+};
 
-/// Events a slow listener may fall behind by: two seconds of status at 500 Hz.
-const EVENTS: usize = 1024;
-/// Commands that may wait for the thread.
-const REQUESTS: usize = 1024;
+const STATUS: &str = "gd32_status";
+const VERSION: &str = "gd32_version";
 
-/// A vacuum, wherever it is. Clones are handles to the same one.
+/// The controller stops its motors after 50 ms without a heartbeat, so the thread has to hold its
+/// time. A last stop may take three times what `drive` Reset takes at 9600 baud.
+const POLICY: Policy = Policy {
+    name: "vacuum",
+    priority: Some(20),
+    relayed: true,
+    farewell: Duration::from_millis(200),
+};
+
+/// A vacuum's motor controller. Clones are handles to the same one.
 #[derive(Debug, Clone)]
 pub struct Vacuum {
-    shared: Arc<Shared>,
-    requests: Arc<Mutex<Requests>>,
-    events: broadcast::Sender<Arc<Event>>,
-    real_time: bool,
-}
-
-#[derive(Debug)]
-struct Shared {
-    waker: Waker,
-    state: Mutex<Arc<State>>,
-    settings: Settings,
-    /// Looked at before anything else.
-    urgent: Urgent,
-    ending: AtomicBool,
-    /// Whether status packets are told as events.
-    tells_status: AtomicBool,
-    thread: Mutex<Option<thread::JoinHandle<()>>>,
-}
-
-#[derive(Debug)]
-enum Request {
-    Execute {
-        command: Command,
-        by: String,
-        received: Instant,
-        /// The orders before it. What was asked before a stop is not carried out after it.
-        before: Counts,
-        answer: oneshot::Sender<Result<(), Refusal>>,
-    },
-    /// Answered once the orders before it are carried out.
-    Confirm { answer: oneshot::Sender<Result<(), Refusal>> },
-}
-
-/// The way to the thread, while there is one.
-type Requests = Option<Producer<Request>>;
-
-/// What the thread says to others.
-enum Said {
-    Event(Event),
-    Answer(oneshot::Sender<Result<(), Refusal>>, Result<(), Refusal>),
+    handle: Handle<Session>,
+    settings: Arc<Settings>,
+    epoch: Epoch,
 }
 
 impl Vacuum {
-    /// Starts the thread, which opens the port and keeps it open.
-    pub fn spawn(address: Address, settings: Settings, tap: Tap) -> io::Result<Self> {
-        let now = Instant::now();
-        let line = Line::new(address, now)?;
-        let settings = Settings { baud: line.baud(), ..settings };
-        let session = Session::new(settings.clone(), now);
-        let shared = Arc::new(Shared {
-            waker: Waker::new()?,
-            state: Mutex::new(Arc::new(session.state().clone())),
-            settings,
-            urgent: Urgent::default(),
-            ending: AtomicBool::new(false),
-            tells_status: AtomicBool::new(true),
-            thread: Mutex::new(None),
-        });
-        let (requests, inbox) = RingBuffer::new(REQUESTS);
-        let requests = Arc::new(Mutex::new(Some(requests)));
-        let (events, _) = broadcast::channel(EVENTS);
-        let told = events.clone();
-        let relay = Relay::spawn("vacuum-events", EVENTS, move |said| pass_on(&told, said))?;
-        let pump = Pump {
-            session,
-            line,
-            readable: false,
-            tap,
-            inbox,
-            requests: Arc::clone(&requests),
-            shared: Arc::clone(&shared),
-            relay,
-            events: events.clone(),
-            done: Counts::default(),
-            watch: Watch::new(),
+    /// Starts the thread, which opens the serial port and keeps it open. Its speed is the settings'.
+    pub fn spawn(path: &Path, settings: Settings, wiring: Wiring<Event>) -> io::Result<Self> {
+        let session = Session::new(settings.clone(), Instant::now());
+        let link = SerialLink::new(path.to_owned(), settings.baud);
+        let link = Around::all(link, Side::Host, wiring.around);
+        let handle = Handle::spawn(session, link, POLICY, wiring.listener, None)?;
+        Ok(Vacuum { handle, settings: Arc::new(settings), epoch: wiring.epoch })
+    }
+
+    /// Has a command carried out; answered once its frames are on their way. A stop waits for
+    /// nothing.
+    pub async fn execute(&self, command: Command, origin: Origin) -> Result<(), Refusal> {
+        let stop = match command {
+            Command::DriveReset => OrderKind::Stop,
+            Command::DriveDisable => OrderKind::Disable,
+            _ => return self.handle.request(command, origin).await,
         };
-        let (priority, raised) = mpsc::channel();
-        let thread = thread::Builder::new().name("vacuum".into()).spawn(move || {
-            let _ = priority.send(crate::priority::raise(20));
-            pump.run();
-        })?;
-        *lock(&shared.thread) = Some(thread);
-        let real_time = raised.recv().unwrap_or(false);
-        Ok(Vacuum { shared, requests, events, real_time })
-    }
-
-    /// Has a command carried out; answered once its frames are on their way.
-    pub async fn execute(&self, command: Command, by: &str) -> Result<(), Refusal> {
-        self.execute_since(Instant::now(), command, by).await
-    }
-
-    /// The same for a command whose bytes came at `received`: a velocity counts from then on, and
-    /// one that has expired since is refused. A stop waits for nothing.
-    pub async fn execute_since(
-        &self,
-        received: Instant,
-        command: Command,
-        by: &str,
-    ) -> Result<(), Refusal> {
-        let (answer, answered) = oneshot::channel();
-        let before = self.shared.urgent.counts();
-        let order = match command {
-            Command::DriveReset => Some(Order::Stop),
-            Command::DriveDisable => Some(Order::Disable),
-            _ => None,
-        };
-        let asked = match order {
-            Some(order) => {
-                self.order(order, by);
-                self.request(Request::Confirm { answer })
-            }
-            None => {
-                let by = by.into();
-                self.request(Request::Execute { command, by, received, before, answer })
-            }
-        };
-        match asked {
-            Ok(()) => answered.await.unwrap_or_else(|_| Err(gone())),
-            // The order itself needed no room.
-            Err(refusal) if order.is_some() && refusal.code == Code::Busy => Ok(()),
-            Err(refusal) => Err(refusal),
-        }
-    }
-
-    fn request(&self, request: Request) -> Result<(), Refusal> {
-        let pushed = match &mut *lock(&self.requests) {
-            Some(requests) => requests.push(request),
-            None => return Err(gone()),
-        };
-        self.shared.waker.wake();
-        pushed.map_err(|PushError::Full(_)| {
-            Refusal::new(Code::Busy, format!("{REQUESTS} commands wait already"))
-        })
-    }
-
-    /// Stops everything, before anything that is waiting, which is then refused: `drive` Reset.
-    pub fn stop(&self, by: &str) {
-        self.order(Order::Stop, by);
-    }
-
-    /// Stops the wheels before anything that is waiting, of which motion and `drive` Enable are
-    /// then refused: `drive` Disable.
-    pub fn disable(&self, by: &str) {
-        self.order(Order::Disable, by);
-    }
-
-    /// Tells that `by` took the controls from another client, whose motion ends; what it asked of
-    /// the wheels and still waits is refused.
-    pub fn taken(&self, by: &str) {
-        self.order(Order::Taken, by);
-    }
-
-    /// Tells that `by`, which held the controls, has gone; what it asked of the wheels and still
-    /// waits is refused.
-    pub fn release(&self, by: &str) {
-        self.order(Order::Release, by);
-    }
-
-    fn order(&self, order: Order, by: &str) {
-        self.shared.urgent.give(order, by);
-        self.shared.waker.wake();
+        let epoch = self.epoch.advance();
+        let client = Some(origin.client);
+        self.handle.order(Order { kind: stop, epoch, by: origin.by, client });
+        self.handle.confirm().await
     }
 
     /// What the robot is doing.
-    pub fn state(&self) -> Arc<State> {
-        Arc::clone(&lock(&self.shared.state))
-    }
-
-    /// Says whether status packets are to be told as events, as they are at first: waking a
-    /// listener a hundred times a second costs more than all the rest.
-    pub fn tell_status(&self, wanted: bool) {
-        // A swap and no store: who says no must see what those who said yes had done before.
-        self.shared.tells_status.swap(wanted, Ordering::AcqRel);
-    }
-
-    /// Everything that happens, every status included unless [`tell_status`](Self::tell_status)
-    /// says otherwise.
-    pub fn events(&self) -> broadcast::Receiver<Arc<Event>> {
-        self.events.subscribe()
+    pub fn state(&self) -> State {
+        self.handle.state()
     }
 
     /// The settings it runs with.
     pub fn settings(&self) -> &Settings {
-        &self.shared.settings
+        &self.settings
     }
 
-    /// How long ago the robot was last heard.
-    pub fn since_seen(&self) -> Option<Duration> {
-        self.state().last_seen.map(|seen| seen.elapsed())
+    fn task(&self, command: Command) -> Task {
+        let nature = Nature {
+            free: false,
+            needs_client: command.is_driving(),
+            lasts: command.moves_by_itself(),
+            needs_connection: command.is_motion(),
+        };
+        let vacuum = self.clone();
+        Task::new(nature, |origin| async move {
+            vacuum.execute(command, origin).await.map(|()| Value::Null)
+        })
+    }
+}
+
+impl Driver for Vacuum {
+    fn order(&self, order: &Order) {
+        self.handle.order(order.clone());
     }
 
-    /// Whether the thread was given real-time priority, which takes a privilege.
-    pub const fn has_real_time_priority(&self) -> bool {
-        self.real_time
-    }
-
-    /// Stops the robot, then the thread. Returns when both have happened.
-    pub fn shut_down(&self) {
-        self.shared.ending.store(true, Ordering::Release);
-        self.shared.waker.wake();
-        if let Some(thread) = lock(&self.shared.thread).take() {
-            let _ = thread.join();
+    fn report(&self) -> Report {
+        let state = self.state();
+        let since_seen = state.last_seen.map(|seen| seen.elapsed());
+        let heard = since_seen.is_some_and(|since| since <= self.settings.link_timeout());
+        let down = matches!(state.link, Link::Disconnected { .. } | Link::Lost);
+        let mut members = members(&state);
+        // These two stand beside the state, for robots of every kind.
+        members.remove("link");
+        members.remove("stopped_by");
+        Report {
+            link: link(&state.link),
+            fresh: heard && !down,
+            stopped_by: state.stopped_by.as_deref().map(Into::into),
+            since_seen,
+            figures: figures(&state),
+            state: members,
         }
     }
-}
 
-fn gone() -> Refusal {
-    Refusal::new(Code::LinkLost, "the robot's thread has ended")
-}
-
-/// Tells whoever listens; that nobody does is no error.
-fn pass_on(events: &broadcast::Sender<Arc<Event>>, said: Said) {
-    match said {
-        Said::Event(event) => drop(events.send(Arc::new(event))),
-        Said::Answer(answer, result) => drop(answer.send(result)),
+    fn shut_down(&self) {
+        self.handle.shut_down();
     }
+
+    fn has_real_time_priority(&self) -> Option<bool> {
+        Some(self.handle.has_real_time_priority())
+    }
+}
+
+impl Drive for Vacuum {
+    fn drive(&self, command: drive::Command) -> Result<Task, Refusal> {
+        Ok(self.task(command.into()))
+    }
+}
+
+impl Components for Vacuum {
+    fn control(&self, request: component::Request<'_>) -> Result<Task, Refusal> {
+        Ok(self.task(match request {
+            component::Request::Control { id, action, confirmed } => {
+                components::parse(id, action, confirmed)?
+            }
+            component::Request::Sync => Command::ProtocolSync,
+            component::Request::Boot => Command::Boot,
+            component::Request::Raw { command, payload } => Command::Raw { command, payload },
+        }))
+    }
+}
+
+impl Sensors for Vacuum {
+    fn groups(&self) -> &'static [&'static str] {
+        &[STATUS, VERSION]
+    }
+
+    fn retained(&self, group: &str) -> Option<Reading> {
+        let state = self.state();
+        let text = state.version.filter(|_| group == VERSION)?;
+        Some(version(&text, state.version_code))
+    }
+}
+
+/// Tells a robot's clients what its controller told.
+pub(crate) struct Teller {
+    pub(crate) audience: Arc<dyn Audience>,
+    pub(crate) profile: Profile,
+}
+
+impl Listener<Event> for Teller {
+    fn wants(&self, event: &Event) -> bool {
+        !matches!(event, Event::Status { .. }) || self.audience.wants_sensors()
+    }
+
+    fn event(&self, event: Event) {
+        match event {
+            Event::Status { status, raw } => {
+                let (profile, now) = (self.profile, timestamp_us());
+                let json = move |detail| {
+                    let raw = Some(&raw).filter(|_| detail == Detail::WithRaw);
+                    sensor_group(
+                        STATUS,
+                        now,
+                        &Gd32Status { status: &status, raw, profile: &profile },
+                    )
+                };
+                self.audience.sensors(&Reading { group: STATUS, json: Box::new(json) });
+            }
+            Event::Version { text, code } => self.audience.sensors(&version(&text, code)),
+            Event::Link { link: ref to, .. } => {
+                let mut value = serde_json::to_value(&event).unwrap_or_default();
+                value["link"] = link(to);
+                self.audience.event(value);
+            }
+            other => self.audience.event(serde_json::to_value(other).unwrap_or_default()),
+        }
+        self.audience.changed();
+    }
+
+    fn missed(&self, count: u64) {
+        self.audience.missed(count);
+    }
+}
+
+/// How the controller can be reached, and why not.
+fn link(link: &Link) -> Value {
+    let reason = matches!(link, Link::Lost).then(|| link.to_string());
+    link_json(link, reason)
+}
+
+fn version(text: &str, code: Option<i32>) -> Reading {
+    let (now, text) = (timestamp_us(), text.to_owned());
+    let json = move |_| sensor_group(VERSION, now, &sensors::gd32_version(&text, code));
+    Reading { group: VERSION, json: Box::new(json) }
+}
+
+fn figures(state: &State) -> Vec<Figure> {
+    let Counters { frames, bad_checks, dropped, sent, .. } = state.counters;
+    let mut figures = vec![
+        Figure::counter("frames_total", "Good frames received.", frames),
+        Figure::counter("frames_sent_total", "Frames sent.", sent),
+        Figure::counter("bad_checks_total", "Frames whose check was wrong.", bad_checks),
+        Figure::counter("dropped_bytes_total", "Bytes that belong to no frame.", dropped),
+    ];
+    if let Some(percent) = state.battery_percent {
+        let help = "Battery charge by voltage.";
+        figures.push(Figure::gauge("battery_percent", help, percent.into()));
+    }
+    if let Some(volts) = state.battery_volts {
+        figures.push(Figure::gauge("battery_volts", "Battery voltage.", volts));
+    }
+    figures
 }

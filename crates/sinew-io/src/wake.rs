@@ -35,9 +35,11 @@ impl Waker {
     ) -> io::Result<bool> {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let timeout = left.map(timespec);
-        let mut fds = vec![PollFd::from_borrowed_fd(self.0.as_fd(), PollFlags::IN)];
-        fds.extend(port.map(|port| PollFd::from_borrowed_fd(port, PollFlags::IN)));
-        match poll(&mut fds, timeout.as_ref()) {
+        // Without a port the waker stands in for it.
+        let mut fds = [Some(self.0.as_fd()), port]
+            .map(|fd| PollFd::from_borrowed_fd(fd.unwrap_or(self.0.as_fd()), PollFlags::IN));
+        let count = 1 + usize::from(port.is_some());
+        match poll(fds.get_mut(..count).unwrap_or_default(), timeout.as_ref()) {
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => return Ok(false),
             Err(error) => return Err(error.into()),
@@ -45,7 +47,7 @@ impl Waker {
         if fds.first().is_some_and(|waker| waker.revents().contains(PollFlags::IN)) {
             self.reset();
         }
-        Ok(fds.get(1).is_some_and(|port| port.revents().contains(PollFlags::IN)))
+        Ok(port.is_some() && fds.get(1).is_some_and(|port| !port.revents().is_empty()))
     }
 }
 

@@ -9,18 +9,18 @@ use rustix::time::{ClockId, clock_gettime};
 ///
 /// [`Instant`]: std::time::Instant
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(crate) struct Watch {
     /// When the thread wants to run next; none while it waits without end.
     due: Option<Duration>,
 }
 
 impl Watch {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Watch { due: Some(since_boot()) }
     }
 
     /// How late the thread is. From here on it wants to run without a break.
-    pub(super) fn late(&mut self) -> Duration {
+    pub(crate) fn late(&mut self) -> Duration {
         let now = since_boot();
         let due = self.due.replace(now);
         due.map_or(Duration::ZERO, |due| now.saturating_sub(due))
@@ -28,7 +28,7 @@ impl Watch {
 
     /// The thread is about to wait for this long, counted from the last look at the clock: a pause
     /// between the two is not lost.
-    pub(super) fn wait(&mut self, longest: Option<Duration>) {
+    pub(crate) fn wait(&mut self, longest: Option<Duration>) {
         self.due = self.due.zip(longest).map(|(now, longest)| now.saturating_add(longest));
     }
 }

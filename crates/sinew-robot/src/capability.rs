@@ -3,7 +3,7 @@
 //! A robot is composed of one or more drivers, each a session on a link. What clients may ask is
 //! offered as objects, one for each capability; no part of the interface asks for a robot's kind.
 
-use std::{fmt, pin::Pin, sync::Arc, time::Duration};
+use std::{any::Any, fmt, pin::Pin, sync::Arc, time::Duration};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -27,6 +27,8 @@ pub struct Robot {
     pub sensors: Vec<Arc<dyn Sensors>>,
     /// Can be taught.
     pub teach: Option<Arc<dyn Teach>>,
+    /// What has to live as long as the robot: the robot itself, where it is simulated.
+    kept: Vec<Box<dyn Any + Send + Sync>>,
 }
 
 /// What a robot can do; routes, commands and panels follow it.
@@ -87,6 +89,18 @@ pub struct Figure {
     pub counter: bool,
     /// Its value.
     pub value: f64,
+}
+
+impl Figure {
+    /// A number that only grows.
+    pub const fn counter(name: &'static str, help: &'static str, value: u64) -> Self {
+        Figure { name, help, counter: true, value: value as f64 }
+    }
+
+    /// A number that goes up and down.
+    pub const fn gauge(name: &'static str, help: &'static str, value: f64) -> Self {
+        Figure { name, help, counter: false, value }
+    }
 }
 
 /// Moving about.
@@ -214,7 +228,13 @@ impl Robot {
             components: None,
             sensors: Vec::new(),
             teach: None,
+            kept: Vec::new(),
         }
+    }
+
+    /// Keeps something alive for as long as the robot is there.
+    pub fn keep(&mut self, kept: impl Any + Send + Sync) {
+        self.kept.push(Box::new(kept));
     }
 
     /// What it can do.

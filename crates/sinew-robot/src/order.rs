@@ -49,8 +49,8 @@ pub struct Order {
     pub epoch: u64,
     /// The client whose doing it is, for messages.
     pub by: Arc<str>,
-    /// That client's number.
-    pub client: u64,
+    /// That client's number; none when it is not known.
+    pub client: Option<u64>,
 }
 
 /// The orders there are.
@@ -81,13 +81,10 @@ pub struct Overtaking {
 impl Overtaking {
     /// Remembers an order.
     pub fn note(&mut self, order: Order) {
-        let index = order.kind as usize;
-        self.latest[index] = Some(order);
-    }
-
-    /// The number of the last order of a kind; 0 before the first.
-    pub fn epoch(&self, kind: OrderKind) -> u64 {
-        self.latest[kind as usize].as_ref().map_or(0, |order| order.epoch)
+        let latest = &mut self.latest[order.kind as usize];
+        if latest.as_ref().is_none_or(|latest| latest.epoch < order.epoch) {
+            *latest = Some(order);
+        }
     }
 
     /// Refuses what was asked for before an order that overtakes it.
@@ -100,8 +97,8 @@ impl Overtaking {
             let is_meant = match order.kind {
                 OrderKind::Stop | OrderKind::Disable => true,
                 // What the new holder sent behind it may have been read before it.
-                OrderKind::Taken => order.client != origin.client,
-                OrderKind::Released => order.client == origin.client,
+                OrderKind::Taken => order.client != Some(origin.client),
+                OrderKind::Released => order.client.is_none_or(|client| client == origin.client),
             };
             is_meant && order.epoch > origin.epoch && is_overtaken(order.kind)
         };

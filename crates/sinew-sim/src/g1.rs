@@ -30,6 +30,7 @@ mod joints;
 mod operator;
 mod player;
 mod robot;
+mod spine;
 mod storing;
 
 use std::{net::SocketAddr, time::Duration};
@@ -43,6 +44,7 @@ pub use joints::{MAX_VELOCITY, Pose, slot_of};
 pub use operator::{HAND_VELOCITY, Move, Script};
 pub use player::EASE_VELOCITY;
 pub use robot::Robot;
+pub use spine::{Store, Stored, Touch};
 
 /// Most actions that are stored.
 pub const MAX_ACTIONS: usize = teach::MAX_ACTIONS as usize;
@@ -78,6 +80,8 @@ pub struct Options {
     /// 0x09, 0x0A, 0x0B and 0x0C in this order, as document 000 asks. Off by default, so that a
     /// program that sends a single command from a fresh socket is served.
     pub needs_opening: bool,
+    /// How often its power is cut for a moment: see [`Robot::restart`].
+    pub restart_every: Option<Duration>,
 }
 
 impl Default for Options {
@@ -89,6 +93,7 @@ impl Default for Options {
             operator: Some(Script::Wave),
             pose: [0.0; JOINTS],
             needs_opening: false,
+            restart_every: None,
         }
     }
 }

@@ -27,6 +27,7 @@ mod controller;
 mod manners;
 mod outbox;
 mod recorder;
+mod spine;
 mod world;
 
 use std::time::Duration;

@@ -1,19 +1,12 @@
 //! Links around links: faults, a trace for people, a record for later.
 
-use std::{
-    fs::File,
-    io,
-    net::SocketAddr,
-    os::fd::BorrowedFd,
-    path::Path,
-    time::Instant,
-};
+use std::{fs::File, io, net::SocketAddr, os::fd::BorrowedFd, path::Path, time::Instant};
 
 use sinew_faults::{DatagramFaults, FaultyBytes, FaultyDatagrams};
 
 use super::{
     Link,
-    log::{Log, Way},
+    log::{self, Log, Way},
 };
 
 /// What to put around a link. The first in a list is next to the port, the last next to the
@@ -31,7 +24,7 @@ pub enum Around {
 
 /// Which end of a link this is. TX is from the host to the robot at both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub(crate) enum Side {
     /// The computer's.
     Host,
     /// The robot's.
@@ -64,8 +57,6 @@ impl Around {
         link
     }
 }
-
-use super::log;
 
 /// A link that writes down what passes.
 struct Logged<L> {
@@ -174,11 +165,7 @@ where
         self.link.take_events(now)
     }
 
-    fn receive(
-        &mut self,
-        now: Instant,
-        buffer: &mut [u8],
-    ) -> io::Result<Option<(usize, L::Peer)>> {
+    fn receive(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<Option<(usize, L::Peer)>> {
         if let (false, Model::Bytes(_, Some(peer))) = (self.rest.is_empty(), &self.models[0]) {
             let (peer, rest) = (*peer, std::mem::take(&mut self.rest));
             return Ok(Some(self.hand_out(peer, &rest, buffer)));
@@ -252,11 +239,7 @@ impl<L: Link> Link for Logged<L> {
         self.link.take_events(now)
     }
 
-    fn receive(
-        &mut self,
-        now: Instant,
-        buffer: &mut [u8],
-    ) -> io::Result<Option<(usize, L::Peer)>> {
+    fn receive(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<Option<(usize, L::Peer)>> {
         let received = self.link.receive(now, buffer)?;
         if let Some((count, peer)) = received {
             self.note(now, true, peer, buffer.get(..count).unwrap_or_default());

@@ -60,9 +60,9 @@ impl UdpClient {
 }
 
 fn look_up((host, port): &(String, u16)) -> Resolved {
-    let mut found = (host.as_str(), *port).to_socket_addrs().map_err(|error| {
-        io::Error::new(error.kind(), format!("{host}: {error}"))
-    })?;
+    let mut found = (host.as_str(), *port)
+        .to_socket_addrs()
+        .map_err(|error| io::Error::new(error.kind(), format!("{host}: {error}")))?;
     let none = || io::Error::new(io::ErrorKind::NotFound, format!("{host} has no address"));
     found.next().ok_or_else(none)
 }

@@ -1,8 +1,8 @@
 use sinew_io::Address;
 use sinew_wire::teach::Layout;
 
-fn udp(address: &str, layout: Layout) -> Address {
-    Address::Udp { address: address.parse().unwrap(), layout }
+fn udp(host: &str, port: u16, layout: Layout) -> Address {
+    Address::Udp { host: host.into(), port, layout }
 }
 
 #[test]
@@ -10,8 +10,10 @@ fn addresses_are_read_and_written() {
     for (text, wanted) in [
         ("serial:/dev/ttyS3", Address::Serial { path: "/dev/ttyS3".into(), baud: 115_200 }),
         ("serial:/dev/x?baud=9600", Address::Serial { path: "/dev/x".into(), baud: 9600 }),
-        ("udp:1.2.3.4", udp("1.2.3.4:49504", Layout::Documented)),
-        ("udp:1.2.3.4:5?layout=compact", udp("1.2.3.4:5", Layout::Compact)),
+        ("udp:1.2.3.4", udp("1.2.3.4", 49504, Layout::Documented)),
+        ("udp:1.2.3.4:5?layout=compact", udp("1.2.3.4", 5, Layout::Compact)),
+        ("udp:[fe80::1%eth0]:5", udp("fe80::1%eth0", 5, Layout::Documented)),
+        ("udp:g1.local", udp("g1.local", 49504, Layout::Documented)),
         ("sim:", Address::Sim { seed: 1 }),
         ("sim:?seed=7", Address::Sim { seed: 7 }),
     ] {
@@ -33,6 +35,8 @@ fn a_wrong_address_says_what_is_wanted() {
         ("sim:room", "takes no path"),
         ("udp:1.2.3.4:5?layout=tight", "wanted documented or compact"),
         ("udp:", "wanted HOST"),
+        ("udp:1.2.3.4:x", "wanted HOST"),
+        ("udp:a b", "wanted HOST"),
         ("webrtc:1.2.3.4", "not supported"),
         ("usb:1", "wanted serial:, udp: or sim:"),
     ] {

@@ -3,8 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod address;
+#[cfg(feature = "g1")]
 mod faults;
+#[cfg(feature = "g1")]
 mod g1;
+#[cfg(feature = "g1")]
 mod library;
 mod orders;
+mod support;
 mod vacuum;

@@ -3,13 +3,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sinew_io::{Address, sim::Simulator, tap::Tap, vacuum::Vacuum};
+use sinew_io::{Around, Wiring, sim::Simulator};
 use sinew_robot::{
     Code,
     vacuum::{Command, Link, Settings, State},
 };
 use sinew_sim::vacuum::Options;
 use tokio::runtime::{Builder, Runtime};
+
+use crate::support::Vacuum;
 
 /// Longer than anything here takes, on the slowest machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -21,12 +23,12 @@ pub(crate) fn runtime() -> Runtime {
     Builder::new_current_thread().build().unwrap()
 }
 
-fn serial(path: &Path) -> Address {
-    Address::Serial { path: path.into(), baud: 115_200 }
+pub(crate) fn spawn(seed: u64) -> Vacuum {
+    Vacuum::simulated(seed, Vec::new())
 }
 
-pub(crate) fn spawn(address: Address) -> Vacuum {
-    Vacuum::spawn(address, Settings::default(), Tap::default()).unwrap()
+fn serial(path: &Path) -> Vacuum {
+    Vacuum::spawn(path, Settings::default(), Wiring::default())
 }
 
 /// A name in the temporary directory that no other test uses.
@@ -65,7 +67,7 @@ fn drive(vacuum: &Vacuum, runtime: &Runtime, distance: f64) {
 
 #[test]
 fn a_simulated_vacuum_boots_drives_and_stops_when_its_client_is_silent() {
-    let (vacuum, runtime) = (spawn(Address::Sim { seed: 3 }), runtime());
+    let (vacuum, runtime) = (spawn(3), runtime());
     until(&vacuum, "boot", is_ready);
     runtime.block_on(vacuum.execute(ENABLE, "test")).unwrap();
     drive(&vacuum, &runtime, 0.02);
@@ -75,7 +77,7 @@ fn a_simulated_vacuum_boots_drives_and_stops_when_its_client_is_silent() {
 
 #[test]
 fn a_stop_latches_until_the_drive_is_enabled_again() {
-    let (vacuum, runtime) = (spawn(Address::Sim { seed: 4 }), runtime());
+    let (vacuum, runtime) = (spawn(4), runtime());
     until(&vacuum, "boot", is_ready);
     runtime.block_on(vacuum.execute(ENABLE, "test")).unwrap();
     runtime.block_on(vacuum.execute(FORWARD, "test")).unwrap();
@@ -93,12 +95,12 @@ fn a_stop_latches_until_the_drive_is_enabled_again() {
 fn an_unplugged_robot_is_booted_again_and_does_not_move() {
     let (link, runtime) = (name("replug"), runtime());
     let simulator = Simulator::spawn(Options::default(), Some(&link)).unwrap();
-    let vacuum = spawn(serial(&link));
+    let vacuum = serial(&link);
     until(&vacuum, "boot", is_ready);
     runtime.block_on(vacuum.execute(ENABLE, "test")).unwrap();
     drive(&vacuum, &runtime, 0.01);
     drop(simulator);
-    until(&vacuum, "unplugged", |state| state.link == Link::Disconnected);
+    until(&vacuum, "unplugged", |state| matches!(state.link, Link::Disconnected { .. }));
     let refusal = runtime.block_on(vacuum.execute(FORWARD, "test")).unwrap_err();
     assert_eq!(refusal.code, Code::LinkLost);
     let _simulator = Simulator::spawn(Options::default(), Some(&link)).unwrap();
@@ -112,9 +114,10 @@ fn an_unplugged_robot_is_booted_again_and_does_not_move() {
 #[test]
 fn a_port_that_is_not_there_is_waited_for() {
     let link = name("later");
-    let vacuum = spawn(serial(&link));
-    std::thread::yield_now();
-    assert_eq!(vacuum.state().link, Link::Disconnected);
+    let vacuum = serial(&link);
+    until(&vacuum, "reason", |state| {
+        state.link.to_string().contains("No such file or directory (os error 2)")
+    });
     let _simulator = Simulator::spawn(Options::default(), Some(&link)).unwrap();
     until(&vacuum, "boot", is_ready);
     vacuum.shut_down();
@@ -123,8 +126,7 @@ fn a_port_that_is_not_there_is_waited_for() {
 #[test]
 fn faults_cost_bytes_but_not_the_link() {
     let faults = "drop=0.001,corrupt=0.001,duplicate=0.001".parse().unwrap();
-    let tap = Tap::default().with_faults(faults, 5);
-    let vacuum = Vacuum::spawn(Address::Sim { seed: 5 }, Settings::default(), tap).unwrap();
+    let vacuum = Vacuum::simulated(5, vec![Around::Faults(faults, 5)]);
     until(&vacuum, "boot", is_ready);
     until(&vacuum, "faults", |state| state.counters.bad_checks > 0 && state.counters.dropped > 0);
     vacuum.shut_down();
@@ -133,8 +135,7 @@ fn faults_cost_bytes_but_not_the_link() {
 #[test]
 fn a_record_holds_both_directions_in_the_taps_format() {
     let file = name("record.csv");
-    let tap = Tap::default().with_record(&file).unwrap();
-    let vacuum = Vacuum::spawn(Address::Sim { seed: 6 }, Settings::default(), tap).unwrap();
+    let vacuum = Vacuum::simulated(6, vec![Around::record(&file).unwrap()]);
     until(&vacuum, "boot", is_ready);
     vacuum.shut_down();
     let text = std::fs::read_to_string(&file).unwrap();

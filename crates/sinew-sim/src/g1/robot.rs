@@ -4,6 +4,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use sinew_robot::RequestId;
 use sinew_wire::teach::{Layout, Message, Sequence, Status};
 
 use super::{
@@ -57,6 +58,10 @@ pub struct Robot {
     booted: Instant,
     /// When the arms move next, while they may.
     step_at: Option<Instant>,
+    /// How often the power is cut for a moment, and when next.
+    restarts: Option<(Duration, Instant)>,
+    /// Requests of a pump that were carried out, and not answered yet.
+    pub(super) touched: Vec<RequestId>,
 }
 
 /// What the robot recorded itself.
@@ -111,6 +116,8 @@ impl Robot {
             now,
             booted: now,
             step_at: None,
+            restarts: options.restart_every.map(|every| (every, crate::later(now, every))),
+            touched: Vec::new(),
         }
     }
 
@@ -169,6 +176,17 @@ impl Robot {
         self.arms.hold();
         self.step_at = None;
         self.booted = now;
+    }
+
+    pub(super) fn restart_at(&self) -> Option<Instant> {
+        self.restarts.map(|(_, at)| at)
+    }
+
+    pub(super) fn restart_when_due(&mut self, now: Instant) {
+        if let Some((every, at)) = self.restarts.filter(|(_, at)| *at <= now) {
+            self.restarts = Some((every, crate::later(at.max(now), every)));
+            self.restart(now);
+        }
     }
 
     /// What is stored, and was acknowledged or could have been; an action's id is its place here, from 1.

@@ -1,0 +1,133 @@
+//! The CRL-200S vacuum: a motor controller on a serial line.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use sinew_robot::{
+    capability::{Capability, Robot},
+    vacuum,
+};
+use sinew_wire::gd32::Profile;
+
+use super::{Error, Kind, Settings, Start, read, table, within};
+use crate::{
+    Address, Wiring,
+    vacuum::{Teller, Vacuum},
+};
+
+pub(super) struct Crl200s;
+
+/// What can be set for a vacuum.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default)]
+struct Set {
+    deadman_ms: u64,
+    max_linear: f32,
+    max_angular: f32,
+    profile: ProfileName,
+    /// Status packets a second that the link is expected to carry.
+    status_hz: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ProfileName {
+    #[default]
+    Document,
+    Later,
+}
+
+impl Default for Set {
+    fn default() -> Self {
+        let vacuum::Settings { deadman, max_linear, max_angular, .. } = Default::default();
+        Set {
+            deadman_ms: deadman.as_millis() as u64,
+            max_linear,
+            max_angular,
+            profile: ProfileName::default(),
+            status_hz: 110.0,
+        }
+    }
+}
+
+impl Set {
+    fn read(given: &Settings) -> Result<Self, Error> {
+        let set: Set = read(given)?;
+        within("deadman_ms", 50..=2000, set.deadman_ms)?;
+        within("status_hz", 1.0..=1000.0, set.status_hz)?;
+        let wrong = |message: String| Err(Error::Setting(message));
+        if !(set.max_linear > 0.0 && set.max_linear <= 1.0) {
+            let got = set.max_linear;
+            return wrong(format!("max_linear: wanted above 0 and at most 1 m/s, got {got}"));
+        }
+        if !(set.max_angular > 0.0 && set.max_angular <= 4.0) {
+            let got = set.max_angular;
+            return wrong(format!("max_angular: wanted above 0 and at most 4 rad/s, got {got}"));
+        }
+        Ok(set)
+    }
+
+    fn settings(&self, baud: u32) -> vacuum::Settings {
+        vacuum::Settings {
+            profile: match self.profile {
+                ProfileName::Document => Profile::DOCUMENT,
+                ProfileName::Later => Profile::LATER,
+            },
+            deadman: Duration::from_millis(self.deadman_ms),
+            max_linear: self.max_linear,
+            max_angular: self.max_angular,
+            status_period: Duration::from_secs_f64(1.0 / self.status_hz),
+            baud,
+            ..vacuum::Settings::default()
+        }
+    }
+}
+
+impl Kind for Crl200s {
+    fn name(&self) -> &'static str {
+        "crl200s"
+    }
+
+    fn default_name(&self) -> &'static str {
+        "vacuum"
+    }
+
+    fn capabilities(&self) -> &'static [Capability] {
+        &[Capability::Drive, Capability::Components, Capability::Sensors]
+    }
+
+    fn schemes(&self) -> &'static [&'static str] {
+        &["serial", "sim"]
+    }
+
+    fn settings(&self, given: &Settings) -> Result<Settings, Error> {
+        Set::read(given).map(|set| table(&set))
+    }
+
+    fn start(&self, start: Start<'_>) -> Result<Robot, Error> {
+        let set = Set::read(start.settings)?;
+        let mut robot = Robot::new(self.name());
+        let (path, baud) = match start.link {
+            Address::Serial { path, baud } => (path.clone(), *baud),
+            #[cfg(feature = "sim")]
+            Address::Sim { seed } => {
+                let options = sinew_sim::vacuum::Options { seed: *seed, ..Default::default() };
+                let simulator = crate::sim::Simulator::spawn(options, None)?;
+                let path = simulator.path().to_owned();
+                robot.keep(simulator);
+                (path, vacuum::Settings::default().baud)
+            }
+            other => return Err(Error::Link(format!("this build has no {other} for a vacuum"))),
+        };
+        let settings = set.settings(baud);
+        let listener = Teller { audience: start.audience, profile: settings.profile };
+        let wiring =
+            Wiring { around: start.around, epoch: start.epoch, listener: Arc::new(listener) };
+        let vacuum = Arc::new(Vacuum::spawn(&path, settings, wiring)?);
+        robot.drivers.push(("controller", vacuum.clone()));
+        robot.drive = Some(vacuum.clone());
+        robot.components = Some(vacuum.clone());
+        robot.sensors.push(vacuum);
+        Ok(robot)
+    }
+}
