@@ -1,0 +1,19 @@
+//! The network interface as types, for the daemon and for those who talk to it.
+//!
+//! [`COMMANDS`] is the one table of what clients may ask. [`Request::parse`] reads a message by it,
+//! [`Message::rules`] says what it takes to ask it, [`Command::to_value`] writes it again, and the
+//! tables of `docs/api.md` are made of it.
+//!
+//! No input makes anything here panic: bytes that are no message become a refusal with its reason.
+
+mod command;
+mod json;
+mod member;
+mod request;
+mod table;
+mod teach;
+
+pub use command::{Command, Halt, Topic};
+pub use member::{Member, Type};
+pub use request::{MAX_URGENT, Message, Request, may_be_urgent};
+pub use table::{Access, COMMANDS, COMMON, Case, DRIVING, Row, Rules, Terms, When};

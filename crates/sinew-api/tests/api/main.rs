@@ -1,0 +1,7 @@
+//! The table of commands, and what is read by it.
+
+#![allow(clippy::unwrap_used, reason = "a test ends with what it did not expect")]
+
+mod parse;
+mod round_trip;
+mod rules;
