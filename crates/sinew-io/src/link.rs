@@ -11,7 +11,9 @@ use std::{io, net::SocketAddr, os::fd::BorrowedFd, time::Instant};
 
 pub use around::Around;
 pub(crate) use around::Side;
-pub(crate) use serial::{PtyLink, SerialLink};
+#[cfg(feature = "sim")]
+pub(crate) use serial::PtyLink;
+pub(crate) use serial::SerialLink;
 #[cfg(feature = "g1")]
 pub(crate) use udp::{UdpClient, UdpServer};
 

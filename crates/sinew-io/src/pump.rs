@@ -519,6 +519,8 @@ impl<S: Session, L: Link<Peer = S::Peer>> Pump<S, L> {
     fn wait(&mut self, end_at: Option<Instant>) {
         let open_at = (!self.link.is_open()).then_some(self.open_at);
         let soon = || Instant::now() + Duration::from_millis(1);
+        let has_mail = !self.inbox.is_empty();
+        let takes_mail = has_mail && self.tell.room() > self.waiting.len();
         let due = [
             self.session.poll_timeout(),
             self.link.poll_timeout(),
@@ -526,8 +528,6 @@ impl<S: Session, L: Link<Peer = S::Peer>> Pump<S, L> {
             end_at.map(|end| end.min(soon())),
             (self.unpublished || has_mail).then(soon),
         ];
-        let has_mail = !self.inbox.is_empty();
-        let takes_mail = has_mail && self.tell.room() > self.waiting.len();
         let until = match self.more || takes_mail {
             true => Some(Instant::now()),
             false => due.into_iter().flatten().min(),

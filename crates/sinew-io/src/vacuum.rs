@@ -86,7 +86,6 @@ impl Vacuum {
 
     fn task(&self, command: Command) -> Task {
         let nature = Nature {
-            free: false,
             needs_client: command.is_driving(),
             lasts: command.moves_by_itself(),
             needs_connection: command.is_motion(),

@@ -27,6 +27,8 @@ pub struct Robot {
     pub sensors: Vec<Arc<dyn Sensors>>,
     /// Can be taught.
     pub teach: Option<Arc<dyn Teach>>,
+    /// Topics of frames that it publishes, as `cloud`.
+    pub frames: Vec<&'static str>,
     /// What has to live as long as the robot: the robot itself, where it is simulated.
     kept: Vec<Box<dyn Any + Send + Sync>>,
 }
@@ -137,11 +139,9 @@ pub struct Task {
     run: Box<dyn FnOnce(Origin) -> Boxed<'static, Result<Value, Refusal>> + Send>,
 }
 
-/// What the rules of the interface ask about a command.
+/// What the rules ask about a command beyond what the table of commands says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Nature {
-    /// It needs no controls: it only asks, or is about something that is no robot.
-    pub free: bool,
     /// It must not begin when its client has gone.
     pub needs_client: bool,
     /// It goes on moving without further commands, until its client has gone.
@@ -175,6 +175,9 @@ pub trait Audience: Send + Sync {
 
     /// Sensors were read.
     fn sensors(&self, reading: &Reading);
+
+    /// A frame of a topic of [`Robot::frames`]; only the newest is kept.
+    fn frame(&self, topic: &str, frame: Vec<u8>);
 
     /// Something else happened, for topic `events`.
     fn event(&self, event: Value);
@@ -228,6 +231,7 @@ impl Robot {
             components: None,
             sensors: Vec::new(),
             teach: None,
+            frames: Vec::new(),
             kept: Vec::new(),
         }
     }

@@ -20,6 +20,7 @@ use std::{
 
 use bytes::BytesMut;
 use serde_json::{Value, json};
+use sinew_api::Request;
 use sinew_robot::{Code, Refusal};
 use tokio::{
     io::{AsyncRead, AsyncWriteExt, ReadBuf},
@@ -35,7 +36,8 @@ use crate::{
     Access,
     frame::{Framing, MAX_MESSAGE},
     hub::{Hub, Stamp, ending},
-    message::{self, Request},
+    refusals::Refusals,
+    reply,
     stream::Writer,
     telemetry::Telemetry,
 };
@@ -61,6 +63,7 @@ pub(crate) struct Connection {
     reading: Reading,
     /// It set something moving that goes on by itself, so its absence must be noticed soon.
     watched: Watched,
+    refusals: Refusals,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -97,6 +100,7 @@ impl Connection {
             uses_req: false,
             reading: Reading::Open,
             watched: Watched::No,
+            refusals: Refusals::default(),
         };
         connection.stream_legacy();
         connection
@@ -247,7 +251,10 @@ impl Connection {
     /// Answers a command.
     fn respond(&mut self, req: Option<&Value>, result: &Result<Value, Refusal>) {
         self.hub.metrics.count_command(result);
-        let Some(answer) = message::answer(req, result) else { return };
+        if let Err(refusal) = result {
+            self.refusals.log(&self.peer.client().name, refusal);
+        }
+        let Some(answer) = reply::answer(req, result) else { return };
         match self.framing {
             Framing::Prefixed if !self.uses_req => {}
             Framing::Prefixed => self.put(&json!({ "topic": "reply", "payload": answer })),

@@ -1,179 +1,175 @@
-//! What a robot tells: its topics, and the task that fills them.
+//! What a robot tells: its topics.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
-use tokio::time::{Instant, sleep_until};
+use serde_json::Value;
+use sinew_api::Topic;
+use sinew_robot::capability::{Audience, Detail, Reading, Robot};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep_until},
+};
 
 use crate::{
-    hub::{Hub, Member},
+    hub::Member,
     lock,
     ring::{Form, Ring},
-    robot::{Detail, Happening, Reading},
 };
 
 /// `state` is published on change, but not more often than this.
 const STATE_PERIOD: Duration = Duration::from_millis(100);
 
-/// The topics of one robot.
+/// The topics of one robot. Drivers publish to them from their own threads.
 #[derive(Debug)]
 pub(crate) struct Feed {
     robot: String,
     state: Arc<Ring>,
     events: Arc<Ring>,
-    sensors: Vec<(&'static str, Arc<Ring>)>,
+    /// Those that the robot's drivers contribute, known once it is built.
+    groups: OnceLock<Vec<(&'static str, Arc<Ring>)>>,
+    frames: OnceLock<Vec<(&'static str, Arc<Ring>)>>,
+    /// Told when the state may have changed.
+    changed: Notify,
+    missed: AtomicU64,
 }
 
 impl Feed {
-    pub(crate) fn new(robot: &str, groups: &[&'static str]) -> Self {
-        let sensors = groups.iter().map(|group| (*group, Arc::default())).collect();
-        // The name goes into every message: quoted once.
-        let robot = serde_json::Value::from(robot).to_string();
-        Feed { robot, state: Arc::default(), events: Arc::default(), sensors }
+    pub(crate) fn new(robot: &str) -> Self {
+        Feed {
+            // The name goes into every message: quoted once.
+            robot: Value::from(robot).to_string(),
+            state: Arc::default(),
+            events: Arc::default(),
+            groups: OnceLock::new(),
+            frames: OnceLock::new(),
+            changed: Notify::new(),
+            missed: AtomicU64::new(0),
+        }
+    }
+
+    /// Makes the topics that a robot's drivers publish to.
+    pub(crate) fn open(&self, robot: &Robot) {
+        let groups = robot.groups().into_iter().map(|group| (group, Arc::default()));
+        self.groups.get_or_init(|| groups.collect());
+        let frames = robot.frames.iter().map(|topic| (*topic, Arc::new(Ring::newest())));
+        self.frames.get_or_init(|| frames.collect());
     }
 
     pub(crate) fn ring(&self, topic: &Topic) -> Option<&Arc<Ring>> {
         match topic {
             Topic::State => Some(&self.state),
             Topic::Events => Some(&self.events),
-            Topic::Sensors(group) => {
-                self.sensors.iter().find(|(name, _)| name == group).map(|(_, ring)| ring)
-            }
-            Topic::Cloud => None,
+            Topic::Sensors(group) => find(&self.groups, group),
+            Topic::Cloud => find(&self.frames, &topic.to_string()),
         }
     }
 
-    /// Whether anyone reads what sensors change. The state is among it.
-    fn follows_sensors(&self) -> bool {
-        let mut sensors = self.sensors.iter().map(|(_, ring)| ring);
-        self.state.has_readers() || sensors.any(|ring| ring.has_readers())
+    /// Events that were lost before they came here.
+    pub(crate) fn missed(&self) -> u64 {
+        self.missed.load(Ordering::Relaxed)
     }
 
     /// A message of a topic, in one of its forms.
-    pub(crate) fn write(&self, form: Form, topic: &str, data: &str) -> String {
+    pub(crate) fn write(&self, form: Form, topic: &Topic, data: &str) -> String {
         let robot = &self.robot;
         let event =
             || format!(r#"{{"type":"Event","topic":"{topic}","robot":{robot},"data":{data}}}"#);
         match form {
-            Form::Event => event(),
-            Form::Legacy if topic.starts_with(SENSORS) => {
+            Form::Legacy if matches!(topic, Topic::Sensors(_)) => {
                 format!(r#"{{"topic":"{topic}","payload":{data}}}"#)
             }
             Form::Legacy => format!(r#"{{"topic":"{topic}","payload":{}}}"#, event()),
+            Form::Event | Form::Frame => event(),
         }
     }
 
     /// A sensor group's message.
     pub(crate) fn write_reading(&self, form: Form, reading: &Reading) -> String {
         let detail = match form {
-            Form::Event => Detail::Values,
             Form::Legacy => Detail::WithRaw,
+            Form::Event | Form::Frame => Detail::Values,
         };
-        self.write(form, &format!("{SENSORS}{}", reading.group), &(reading.json)(detail))
+        self.write(form, &Topic::Sensors(reading.group.into()), &(reading.json)(detail))
     }
 }
 
-const SENSORS: &str = "sensors/";
+type Rings = OnceLock<Vec<(&'static str, Arc<Ring>)>>;
 
-/// Something to subscribe to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Topic {
-    State,
-    Events,
-    Sensors(String),
-    Cloud,
+fn find<'a>(rings: &'a Rings, name: &str) -> Option<&'a Arc<Ring>> {
+    rings.get()?.iter().find(|(other, _)| *other == name).map(|(_, ring)| ring)
 }
 
-impl Topic {
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        match text {
-            "state" => Some(Topic::State),
-            "events" => Some(Topic::Events),
-            "cloud" => Some(Topic::Cloud),
-            _ => text.strip_prefix(SENSORS).map(|group| Topic::Sensors(group.into())),
+impl Audience for Feed {
+    fn wants_sensors(&self) -> bool {
+        let mut groups = self.groups.get().into_iter().flatten();
+        self.state.has_readers() || groups.any(|(_, ring)| ring.has_readers())
+    }
+
+    fn sensors(&self, reading: &Reading) {
+        if let Some(ring) = find(&self.groups, reading.group) {
+            ring.publish(|form| self.write_reading(form, reading).into());
         }
     }
-}
 
-impl fmt::Display for Topic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Topic::State => f.write_str("state"),
-            Topic::Events => f.write_str("events"),
-            Topic::Sensors(group) => write!(f, "{SENSORS}{group}"),
-            Topic::Cloud => f.write_str("cloud"),
+    fn frame(&self, topic: &str, frame: Vec<u8>) {
+        if let Some(ring) = find(&self.frames, topic) {
+            ring.publish(|_| frame.clone());
         }
+    }
+
+    fn event(&self, event: Value) {
+        let text = event.to_string();
+        self.events.publish(|form| self.write(form, &Topic::Events, &text).into());
+    }
+
+    fn changed(&self) {
+        // While it is not read, its next reader is told what it is then.
+        if self.state.has_readers() {
+            self.changed.notify_one();
+        }
+    }
+
+    fn missed(&self, count: u64) {
+        self.missed.fetch_add(count, Ordering::Relaxed);
     }
 }
 
-/// Publishes what happens to a robot, for as long as it lives.
-pub(crate) async fn run(hub: Arc<Hub>, member: Arc<Member>) {
-    let feed = &member.feed;
-    let mut happenings = member.robot.happenings();
+/// Publishes a robot's state when it has changed, for as long as the server runs.
+pub(crate) async fn run(member: Arc<Member>) {
     let mut published = String::new();
-    let mut state_at = Instant::now();
-    let mut state_changed = true;
     loop {
-        tokio::select! {
-            happening = happenings.next() => match happening {
-                Some(happening) => {
-                    if matches!(happening, Happening::Sensors(_)) && !feed.follows_sensors() {
-                        stop_listening(&member);
-                    }
-                    publish(&hub, feed, happening);
-                    state_changed = true;
-                }
-                None => return,
-            },
-            () = member.changed.notified() => state_changed = true,
-            () = sleep_until(state_at), if state_changed && feed.state.has_readers() => {
-                state_changed = false;
-                state_at = Instant::now() + STATE_PERIOD;
-                publish_state(&member, &mut published);
-            }
-        }
+        member.feed.changed.notified().await;
+        let next = Instant::now() + STATE_PERIOD;
+        publish_state(&member, &mut published);
+        sleep_until(next).await;
     }
 }
 
-fn stop_listening(member: &Member) {
-    member.robot.listen(false);
-    // Somebody may have subscribed between the look and this.
-    if member.feed.follows_sensors() {
-        member.robot.listen(true);
-    }
-}
-
-fn publish(hub: &Hub, feed: &Feed, happening: Happening) {
-    match happening {
-        Happening::Sensors(reading) => {
-            let ring = feed.sensors.iter().find(|(name, _)| *name == reading.group);
-            if let Some((_, ring)) = ring {
-                ring.publish(|form| feed.write_reading(form, &reading));
-            }
-        }
-        Happening::Event(event) => {
-            feed.events.publish(|form| feed.write(form, "events", &event.to_string()));
-        }
-        Happening::Missed(count) => hub.metrics.count_missed(count),
-    }
-}
-
+/// Publishes the state if it has changed.
 fn publish_state(member: &Member, published: &mut String) {
     let mut state = member.to_json();
-    let seen = state.get_mut("last_seen_ms").map(serde_json::Value::take);
+    let seen = state.get_mut("last_seen_ms").map(Value::take);
     // Its age changes all the time, and is no news.
     let text = state.to_string();
-    if text != *published {
-        *published = text;
-        state["last_seen_ms"] = seen.unwrap_or_default();
-        let text = state.to_string();
-        member.feed.state.publish(|form| member.feed.write(form, "state", &text));
+    if text == *published {
+        return;
     }
+    *published = text;
+    state["last_seen_ms"] = seen.unwrap_or_default();
+    let (feed, text) = (&member.feed, state.to_string());
+    feed.state.publish(|form| feed.write(form, &Topic::State, &text).into());
 }
 
 impl Member {
     /// The `state` message that a new subscriber gets.
     pub(crate) fn state_message(&self, form: Form) -> String {
-        self.feed.write(form, "state", &self.to_json().to_string())
+        self.feed.write(form, &Topic::State, &self.to_json().to_string())
     }
 
     /// The holder of the controls, by name.

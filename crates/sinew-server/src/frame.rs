@@ -80,6 +80,19 @@ impl Framing {
         }
     }
 
+    /// Whether it carries bytes that are no text.
+    pub(crate) fn carries_frames(self) -> bool {
+        self == Framing::WebSocket
+    }
+
+    /// Appends bytes that are no text, where that can be.
+    pub(crate) fn put_frame(self, bytes: &[u8], out: &mut Vec<u8>) {
+        if self.carries_frames() {
+            websocket::put_header(websocket::BINARY, bytes.len(), out);
+            out.extend_from_slice(bytes);
+        }
+    }
+
     /// Appends the answer to a ping.
     pub(crate) fn put_pong(self, payload: &[u8], out: &mut Vec<u8>) {
         websocket::put_header(websocket::PONG, payload.len(), out);

@@ -24,17 +24,19 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use serde_json::{Value, json};
-use sinew_robot::{Code, Refusal, teach::Verb};
+use sinew_api::{Access, Message, may_be_urgent};
+use sinew_robot::{Code, Refusal};
 use tokio::{sync::OwnedSemaphorePermit, task::JoinHandle, time::timeout};
 
 use crate::{
-    Access, Capability,
+    dispatch::{Outcome, Via},
     frame::{MAX_MESSAGE, SMALL_MESSAGE},
-    hub::{Hub, Lease, Member, Order, Stamp, ending},
+    hub::{Hub, Lease, Stamp, ending},
     listen::Door,
     lobby::Guest,
-    message::{self, Asked},
     metrics,
+    refusals::Refusals,
+    reply,
     stream::Stream,
 };
 use gate::Visitor;
@@ -166,22 +168,25 @@ async fn command(
         Err(refusal) => return answer(&desk.hub, &visitor, None, &Err(refusal)),
     };
     let stamp = desk.hub.stamp();
-    let may_stop = visitor.may(Access::Read) && message::may_be_urgent(&text);
-    let urgent = may_stop.then(|| message::Request::parse_urgent(&text, false)).flatten();
-    if let Some(message::Request { req, asked: Ok((robot, asked)) }) = urgent
-        && let Some(result) = stop(&desk.hub, &visitor, &name, robot, &asked, stamp).await
+    let may_stop = visitor.may(Access::Read) && may_be_urgent(&text);
+    let urgent = may_stop.then(|| sinew_api::Request::parse_urgent(&text, false)).flatten();
+    // A stop is carried out here and now, and without a seat.
+    if let Some(sinew_api::Request { req, asked: Ok(message) }) = urgent
+        && message.rules().connection.is_none()
     {
+        visitor.introduce();
+        let result = ask(&desk.hub, &visitor, &name, message, stamp).await;
         return answer(&desk.hub, &visitor, req.as_ref(), &result);
     }
     let hub = Arc::clone(&desk.hub);
     desk.hand_on(async move {
-        let message::Request { req, asked } = {
+        let sinew_api::Request { req, asked } = {
             let _turn = hub.turn_to_read(text.len()).await;
-            message::Request::parse(&text)
+            sinew_api::Request::parse(&text)
         };
         drop((text, room));
         let result = match asked {
-            Ok((robot, asked)) => ask(&hub, &visitor, &name, robot, asked, stamp).await,
+            Ok(message) => ask(&hub, &visitor, &name, message, stamp).await,
             Err(refusal) => Err(refusal),
         };
         answer(&hub, &visitor, req.as_ref(), &result)
@@ -219,92 +224,34 @@ async fn read(
     }
 }
 
-/// Carries out what stops, here and now and without a seat; none for anything else.
-async fn stop(
-    hub: &Hub,
-    visitor: &Visitor,
-    name: &str,
-    robot: Option<String>,
-    asked: &Asked,
-    stamp: Stamp,
-) -> Option<Result<Value, Refusal>> {
-    let named = check_name(name, robot);
-    visitor.introduce();
-    Some(match asked {
-        Asked::Halt(halt) => named.and_then(|()| hub.halt(Some(name), halt, &visitor.client.name)),
-        Asked::Teach(verb @ Verb::Stop) => {
-            match named.and(hub.robot(Some(name), Some(Capability::Teach))) {
-                Ok(member) => run(member, visitor, Order::Teach(verb.clone()), stamp).await,
-                Err(refusal) => Err(refusal),
-            }
-        }
-        _ => return None,
-    })
-}
-
 /// Carries out a command that comes without a connection: the controls are held for no longer
 /// than it takes.
 async fn ask(
     hub: &Hub,
     visitor: &Visitor,
     name: &str,
-    robot: Option<String>,
-    asked: Asked,
+    mut message: Message,
     stamp: Stamp,
 ) -> Result<Value, Refusal> {
-    visitor.permit_command(asked.access(), matches!(asked, Asked::Halt(_)))?;
-    check_name(name, robot)?;
-    let unsupported = |message| Err(Refusal::new(Code::Unsupported, message));
+    let rules = message.rules();
+    visitor.permit_command(rules.access, rules.urgent)?;
+    if let Some(other) = message.robot.filter(|robot| robot != name) {
+        let message = format!("robot: wanted {name}, as in the address, got {other:?}");
+        return Err(Refusal::new(Code::InvalidArgument, message));
+    }
     let member = hub.robot(Some(name), None)?;
-    match asked {
-        Asked::Robot(command, _) if command.is_motion() => {
-            unsupported("driving by POST: there is no connection whose loss would stop the robot")
+    message.robot = Some(name.into());
+    match hub.dispatch(&visitor.client, message, stamp, Via::Post)? {
+        Outcome::Data(data) => Ok(data),
+        Outcome::Job(job) => {
+            let lease = Lease::new(member, &visitor.client);
+            let result = job.run().await;
+            lease.end();
+            result
         }
-        Asked::Robot(command, capability) => {
-            hub.robot(Some(name), Some(capability))?;
-            run(member, visitor, Order::Vacuum(command), stamp).await
-        }
-        Asked::Teach(Verb::Play { looped: true, .. }) => {
-            unsupported("loop by POST: there is no connection whose loss would end it")
-        }
-        Asked::Teach(verb) => {
-            hub.robot(Some(name), Some(Capability::Teach))?;
-            run(member, visitor, Order::Teach(verb), stamp).await
-        }
-        Asked::Incapable(capability) => {
-            hub.robot(Some(name), Some(capability))?;
-            unsupported("not by POST")
-        }
-        Asked::Halt(halt) => hub.halt(Some(name), &halt, &visitor.client.name),
-        Asked::Robots => Ok(hub.to_json()),
-        Asked::Subscribe { .. } | Asked::TakeControl { .. } | Asked::Auth { .. } => {
-            unsupported("this needs a connection that lasts: use /ws")
-        }
+        // The table says of all of these that they need a connection.
+        Outcome::Own(_) => Ok(Value::Null),
     }
-}
-
-fn check_name(name: &str, robot: Option<String>) -> Result<(), Refusal> {
-    match robot.filter(|robot| robot != name) {
-        None => Ok(()),
-        Some(other) => {
-            let message = format!("robot: wanted {name}, as in the address, got {other:?}");
-            Err(message::invalid(message))
-        }
-    }
-}
-
-/// Carries out an order with the controls held for as long as it takes.
-async fn run(
-    member: &Arc<Member>,
-    visitor: &Visitor,
-    order: Order,
-    stamp: Stamp,
-) -> Result<Value, Refusal> {
-    let job = member.accept(&visitor.client, order, stamp)?;
-    let lease = Lease::new(member, &visitor.client);
-    let result = job.run().await;
-    lease.end();
-    result
 }
 
 fn answer(
@@ -314,7 +261,10 @@ fn answer(
     result: &Result<Value, Refusal>,
 ) -> Response {
     hub.metrics.count_command(result);
-    let answer = document(&message::reply(req, result));
+    if let Err(refusal) = result {
+        Refusals::default().log(&visitor.client.name, refusal);
+    }
+    let answer = document(&reply::reply(req, result));
     match result {
         Ok(_) => answer,
         Err(refusal) => (visitor.status(refusal), answer).into_response(),

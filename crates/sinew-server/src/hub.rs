@@ -11,20 +11,21 @@ use std::{
     time::Duration,
 };
 
-use serde_json::{Value, json};
-use sinew_robot::{Code, Refusal};
+use serde_json::{Map, Value, json};
+use sinew_api::{Access, Halt};
+use sinew_robot::{
+    Code, Epoch, OrderKind, Refusal,
+    capability::{Capability, Report},
+};
 use tokio::{
     runtime::Handle,
     sync::{Semaphore, SemaphorePermit, watch},
     time::Instant,
 };
 
-pub(crate) use control::{Client, Job, Lease, Member, Order, Stamp};
+pub(crate) use control::{Client, Job, Lease, Member, Stamp};
 
-use crate::{
-    Access, Capability, Config, frame::SMALL_MESSAGE, guesses::Guesses, lobby::Lobby,
-    message::Halt, metrics::Metrics,
-};
+use crate::{Config, frame::SMALL_MESSAGE, guesses::Guesses, lobby::Lobby, metrics::Metrics};
 
 /// Writes to subscribers may be joined for this long.
 const JOIN: Duration = Duration::from_millis(20);
@@ -33,10 +34,6 @@ const JOIN: Duration = Duration::from_millis(20);
 const SHARE: Duration = Duration::from_micros(20);
 /// Messages over 64 KiB that may be in memory at a time.
 const LARGE: usize = 4;
-
-/// Counts the stops of all robots. What was asked for at a lower count than that of a robot's last
-/// stop came before it, and is not carried out after it.
-pub(crate) type Epoch = Arc<AtomicU64>;
 
 #[derive(Debug)]
 pub(crate) struct Hub {
@@ -93,8 +90,7 @@ impl Hub {
 
     /// Marks what is asked for now: after the stops so far, before those to come.
     pub(crate) fn stamp(&self) -> Stamp {
-        let epoch = self.epoch.load(Ordering::Acquire);
-        Stamp { epoch, received: std::time::Instant::now() }
+        Stamp { epoch: self.epoch.now(), received: std::time::Instant::now() }
     }
 
     /// Waits until a message of this length may be read: two long ones at a time would keep two
@@ -115,34 +111,37 @@ impl Hub {
         Refusal::new(Code::Busy, message)
     }
 
-    /// The robot named, or all that have components where none is named and there are several.
+    /// The robot named, or all that drive where none is named and there are several.
     fn driven(&self, name: Option<&str>) -> Result<impl Iterator<Item = &Arc<Member>>, Refusal> {
-        let has =
-            |member: &&Arc<Member>| member.robot.capabilities().contains(&Capability::Components);
-        if name.is_some() || !self.robots.iter().any(|member| has(&member)) {
-            self.robot(name, Some(Capability::Components))?;
+        let drives = |member: &&Arc<Member>| member.robot.drive.is_some();
+        if name.is_some() || !self.robots.iter().any(|member| drives(&member)) {
+            self.robot(name, Some(Capability::Drive))?;
         }
         let is_meant = move |member: &&Arc<Member>| name.is_none_or(|name| *member.name == *name);
-        Ok(self.robots.iter().filter(has).filter(is_meant))
+        Ok(self.robots.iter().filter(drives).filter(is_meant))
     }
 
-    /// Stops what a message wants stopped; gives the answer's data.
+    /// Stops what a message wants stopped; gives the reply's data.
     pub(crate) fn halt(
         &self,
         robot: Option<&str>,
         halt: &Halt,
-        by: &Arc<str>,
+        by: &Client,
     ) -> Result<Value, Refusal> {
         match halt {
             Halt::Stop { note } => {
-                self.robots(robot)?.iter().for_each(|member| member.stop(by));
+                self.robots(robot)?.iter().for_each(|member| member.halt(OrderKind::Stop, by));
                 return Ok(note.as_ref().map_or(
                     Value::Null,
                     |note| json!({ "note": format!("stopped all the same; {note}") }),
                 ));
             }
-            Halt::Reset => self.driven(robot)?.for_each(|member| member.stop(by)),
-            Halt::Disable => self.driven(robot)?.for_each(|member| member.disable(by)),
+            Halt::Reset => {
+                self.driven(robot)?.for_each(|member| member.halt(OrderKind::Stop, by));
+            }
+            Halt::Disable => {
+                self.driven(robot)?.for_each(|member| member.halt(OrderKind::Disable, by));
+            }
         }
         Ok(Value::Null)
     }
@@ -154,14 +153,13 @@ impl Hub {
         needed: Option<Capability>,
     ) -> Result<&Arc<Member>, Refusal> {
         let can = |member: &&Arc<Member>| {
-            needed.is_none_or(|needed| member.robot.capabilities().contains(&needed))
+            needed.is_none_or(|needed| member.capabilities.contains(&needed))
         };
         let verb = needed.map_or("do that", Capability::verb);
         if let Some(name) = name {
             let member = self.named(name)?;
-            return Some(member)
-                .filter(can)
-                .ok_or_else(|| Refusal::new(Code::Unsupported, format!("{name} cannot {verb}")));
+            let missing = || Refusal::new(Code::Unsupported, format!("{name} cannot {verb}"));
+            return Some(member).filter(can).ok_or_else(missing);
         }
         let able: Vec<_> = self.robots.iter().filter(can).collect();
         match (&able[..], &self.robots[..]) {
@@ -247,19 +245,50 @@ pub(crate) async fn ending(closing: &mut watch::Receiver<bool>) {
 }
 
 impl Member {
+    /// What is known about the robot: its drivers' reports as one, and the links of those beside the
+    /// first.
+    pub(crate) fn report(&self) -> (Report, Map<String, Value>) {
+        let mut whole = Report {
+            link: json!({ "state": "ready" }),
+            fresh: true,
+            stopped_by: None,
+            since_seen: None,
+            state: Map::new(),
+            figures: Vec::new(),
+        };
+        let mut links = Map::new();
+        for (index, (name, driver)) in self.robot.drivers.iter().enumerate() {
+            let report = driver.report();
+            whole.state.extend(report.state);
+            whole.figures.extend(report.figures);
+            whole.stopped_by = whole.stopped_by.or(report.stopped_by);
+            if index > 0 {
+                links.insert((*name).into(), report.link);
+                continue;
+            }
+            (whole.link, whole.fresh, whole.since_seen) =
+                (report.link, report.fresh, report.since_seen);
+        }
+        (whole, links)
+    }
+
     pub(crate) fn to_json(&self) -> Value {
-        let snapshot = self.robot.snapshot();
-        json!({
+        let (report, links) = self.report();
+        let mut robot = json!({
             "name": &*self.name,
-            "kind": self.robot.kind(),
-            "link": snapshot.link,
-            "capabilities": self.robot.capabilities(),
-            "sensors": self.robot.groups(),
+            "kind": self.robot.kind,
+            "link": report.link,
+            "capabilities": self.capabilities,
+            "sensors": self.groups,
             "holder": self.holder().as_deref(),
-            "stopped_by": snapshot.stopped_by,
-            "last_seen_ms": snapshot.since_seen.map(|since| since.as_millis() as u64),
-            "fresh": snapshot.fresh,
-            "state": snapshot.state,
-        })
+            "stopped_by": report.stopped_by,
+            "last_seen_ms": report.since_seen.map(|since| since.as_millis() as u64),
+            "fresh": report.fresh,
+            "state": report.state,
+        });
+        if !links.is_empty() {
+            robot["links"] = links.into();
+        }
+        robot
     }
 }

@@ -9,18 +9,18 @@
 
 mod config;
 mod connection;
+mod dispatch;
 mod feed;
 mod frame;
 mod guesses;
 mod http;
 mod hub;
-mod json;
 mod listen;
 mod lobby;
-mod message;
 mod metrics;
+mod refusals;
+mod reply;
 mod ring;
-mod robot;
 mod server;
 mod stream;
 mod telemetry;
@@ -29,14 +29,9 @@ mod token;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use config::Config;
-#[cfg(feature = "g1")]
-pub use robot::Teacher;
-pub use robot::{
-    Boxed, Capability, Detail, Figure, Happening, Happenings, Reading, Robot, Snapshot,
-    sensor_group,
-};
 pub use server::{Addresses, Server};
-pub use token::{Access, Tokens};
+pub use sinew_api::Access;
+pub use token::Tokens;
 
 /// A panic while the lock was held left the value usable: none is changed in several steps that
 /// could fail between.

@@ -17,7 +17,6 @@ pub(crate) struct Metrics {
     clients: [AtomicU64; 4],
     subscribers: AtomicU64,
     lost: AtomicU64,
-    missed: AtomicU64,
     turned_away: AtomicU64,
     commands: Mutex<BTreeMap<&'static str, u64>>,
 }
@@ -70,10 +69,6 @@ impl Metrics {
         self.lost.fetch_add(messages, Relaxed);
     }
 
-    pub(crate) fn count_missed(&self, happenings: u64) {
-        self.missed.fetch_add(happenings, Relaxed);
-    }
-
     pub(crate) fn count_turned_away(&self) {
         self.turned_away.fetch_add(1, Relaxed);
     }
@@ -101,8 +96,8 @@ pub(crate) fn page(hub: &Hub) -> String {
     let lost = metrics.lost.load(Relaxed) as f64;
     let help = "Telemetry messages that slow clients did not get.";
     family(&mut page, "messages_lost_total", help, true, &plain(lost));
-    let missed = metrics.missed.load(Relaxed) as f64;
-    let help = "Happenings of robots that the server was too slow for.";
+    let missed = hub.robots.iter().map(|member| member.feed.missed()).sum::<u64>() as f64;
+    let help = "Events of robots that the server was too slow for.";
     family(&mut page, "happenings_missed_total", help, true, &plain(missed));
     let away = metrics.turned_away.load(Relaxed) as f64;
     let help = "Connections over the limit.";
@@ -127,20 +122,20 @@ fn robots(page: &mut String, hub: &Hub) {
         }
     };
     for member in &hub.robots {
-        let snapshot = member.robot.snapshot();
+        let (report, _) = member.report();
         let robot = label("robot", &member.name);
-        let state = snapshot.link.get("state").and_then(serde_json::Value::as_str);
+        let state = report.link.get("state").and_then(serde_json::Value::as_str);
         let link = format!("{robot},{}", label("state", state.unwrap_or("unknown")));
         add("link", "The state of the robot's link, as a label.", false, link, 1.0);
-        let fresh = f64::from(u8::from(snapshot.fresh));
+        let fresh = f64::from(u8::from(report.fresh));
         add("fresh", "1 while values are fresh.", false, robot.clone(), fresh);
         let held = f64::from(u8::from(member.holder().is_some()));
         add("held", "1 while a client holds the controls.", false, robot.clone(), held);
-        if let Some(since) = snapshot.since_seen {
+        if let Some(since) = report.since_seen {
             let help = "Seconds since the robot was heard.";
             add("last_seen_seconds", help, false, robot.clone(), since.as_secs_f64());
         }
-        for figure in snapshot.figures {
+        for figure in report.figures {
             add(figure.name, figure.help, figure.counter, robot.clone(), figure.value);
         }
     }

@@ -19,27 +19,48 @@ use tokio::sync::Notify;
 
 use crate::{frame::Framing, lock};
 
-/// Messages a reader may fall behind by: a second of status at 500 Hz.
-const CAPACITY: usize = 512;
+/// Bytes a reader may fall behind by: a second of status at 500 Hz, raw bytes and all.
+const CAPACITY: usize = 1 << 20;
+/// What a message takes beside its own bytes.
+const OVERHEAD: usize = 128;
 
-/// The two ways in which a message is written.
+/// The ways in which a message is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// `{"type":"Event",…}`.
     Event,
     /// `{"topic":…,"payload":…}`, and sensors with their raw bytes.
     Legacy,
+    /// Bytes.
+    Frame,
+}
+
+impl Form {
+    const ALL: [Form; 3] = [Form::Event, Form::Legacy, Form::Frame];
+}
+
+/// What readers of a topic get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Keeps {
+    /// Every message, as far as the ring holds them.
+    #[default]
+    Stream,
+    /// The newest; those before it are no loss.
+    Newest,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
+    keeps: Keeps,
     inner: Mutex<Inner>,
-    readers: [AtomicUsize; 2],
+    readers: [AtomicUsize; 3],
 }
 
 #[derive(Debug, Default)]
 struct Inner {
     messages: VecDeque<Message>,
+    /// What they take.
+    bytes: usize,
     /// The number of the message that comes next.
     next: u64,
     waiting: Vec<Arc<Notify>>,
@@ -49,7 +70,13 @@ struct Inner {
 #[derive(Debug)]
 struct Message {
     at: Instant,
-    forms: [Bytes; 2],
+    forms: [Bytes; 3],
+}
+
+impl Message {
+    fn size(&self) -> usize {
+        OVERHEAD + self.forms.iter().map(Bytes::len).sum::<usize>()
+    }
 }
 
 impl Ring {
@@ -57,34 +84,54 @@ impl Ring {
         self.readers.iter().any(|readers| readers.load(Ordering::Relaxed) > 0)
     }
 
-    /// Publishes what `write` makes, in the forms that somebody reads.
-    pub(crate) fn publish(&self, write: impl Fn(Form) -> String) {
-        let make = |form: Form| match self.readers[form as usize].load(Ordering::Relaxed) {
-            0 => Bytes::new(),
-            _ => Bytes::from(write(form)),
+    /// A topic of which only the newest message is of interest.
+    pub(crate) fn newest() -> Self {
+        Ring { keeps: Keeps::Newest, ..Ring::default() }
+    }
+
+    /// Publishes what `write` makes, in the forms that are read.
+    pub(crate) fn publish(&self, write: impl Fn(Form) -> Vec<u8>) {
+        let is_read = |form: Form| self.readers[form as usize].load(Ordering::Relaxed) > 0;
+        let make = |form: Form| match is_read(form) {
+            false => Bytes::new(),
+            true => Bytes::from(write(form)),
         };
-        let mut forms = [make(Form::Event), make(Form::Legacy)];
+        let mut forms = Form::ALL.map(make);
         let waiting = {
             let mut inner = lock(&self.inner);
             // A reader that came while the text was made must not find a form missing.
-            for form in [Form::Event, Form::Legacy] {
-                let readers = self.readers[form as usize].load(Ordering::Relaxed);
-                if readers > 0 && forms[form as usize].is_empty() {
+            for form in Form::ALL {
+                if is_read(form) && forms[form as usize].is_empty() {
                     forms[form as usize] = Bytes::from(write(form));
                 }
             }
             if forms.iter().all(Bytes::is_empty) {
                 return;
             }
-            if inner.messages.len() == CAPACITY {
-                inner.messages.pop_front();
-            }
-            inner.messages.push_back(Message { at: Instant::now(), forms });
+            let message = Message { at: Instant::now(), forms };
+            inner.make_room(self.keeps, message.size());
+            inner.bytes += message.size();
+            inner.messages.push_back(message);
             inner.next += 1;
             std::mem::take(&mut inner.waiting)
         };
         for reader in waiting {
             reader.notify_one();
+        }
+    }
+}
+
+impl Inner {
+    /// Drops what a message of this size leaves no room for.
+    fn make_room(&mut self, keeps: Keeps, size: usize) {
+        let is_over = |inner: &Inner| match keeps {
+            Keeps::Stream => inner.bytes + size > CAPACITY,
+            Keeps::Newest => true,
+        };
+        while is_over(self)
+            && let Some(oldest) = self.messages.pop_front()
+        {
+            self.bytes -= oldest.size();
         }
     }
 }
@@ -162,6 +209,7 @@ impl Cursor {
         if self.next < first {
             let oldest = inner.messages.front().map_or(now, |message| message.at);
             drained.lost = match &self.thinning {
+                _ if self.ring.keeps == Keeps::Newest => 0,
                 None => first - self.next,
                 Some(thinning) => thinning.wanted_before(oldest).min(first - self.next),
             };
@@ -190,7 +238,11 @@ impl Cursor {
                 thinning.sent(message.at);
             }
             self.next += 1;
-            framing.put(&[&message.forms[self.form as usize]], out);
+            let bytes = &message.forms[self.form as usize];
+            match self.form {
+                Form::Frame => framing.put_frame(bytes, out),
+                Form::Event | Form::Legacy => framing.put(&[bytes], out),
+            }
         }
         drained
     }
@@ -216,6 +268,7 @@ impl Drop for Cursor {
         inner.waiting.retain(|waiting| !Arc::ptr_eq(waiting, &self.notify));
         if !self.ring.has_readers() {
             inner.messages = VecDeque::new();
+            inner.bytes = 0;
         }
     }
 }
@@ -256,13 +309,43 @@ mod tests {
     fn a_reader_that_falls_behind_loses_the_oldest_and_is_told() {
         let ring = Arc::new(Ring::default());
         let mut cursor = Cursor::new(&ring, Form::Event, None, &Arc::default());
-        for number in 0..CAPACITY + 7 {
-            ring.publish(|_| number.to_string());
+        // All of the same size.
+        let text = |number: usize| format!("{number:0width$}", width = 1024 - OVERHEAD);
+        let most = CAPACITY / 1024;
+        for number in 0..most + 7 {
+            ring.publish(|_| text(number).into());
         }
         let (lines, drained) = read(&mut cursor, Instant::now());
         assert_eq!(drained.lost, 7);
-        assert_eq!(lines.len(), 1 + CAPACITY);
-        assert_eq!(&lines[..2], ["lost 7", "7"]);
+        assert_eq!(lines.len(), 1 + most);
+        assert_eq!(&lines[..2], ["lost 7", &text(7)]);
+    }
+
+    #[test]
+    fn long_messages_are_fewer_and_none_is_too_long() {
+        let ring = Arc::new(Ring::default());
+        let mut cursor = Cursor::new(&ring, Form::Event, None, &Arc::default());
+        for number in 0..5 {
+            ring.publish(|_| vec![b'0' + number; CAPACITY / 2]);
+        }
+        assert_eq!(lock(&ring.inner).messages.len(), 1);
+        ring.publish(|_| vec![b'x'; 3 * CAPACITY]);
+        let (lines, drained) = read(&mut cursor, Instant::now());
+        assert_eq!((lines.len(), drained.lost), (2, 5));
+        assert!(lock(&ring.inner).bytes >= 3 * CAPACITY);
+        ring.publish(|_| "short".into());
+        assert!(lock(&ring.inner).bytes < CAPACITY);
+    }
+
+    #[test]
+    fn of_a_topic_that_keeps_the_newest_a_reader_gets_that_and_has_lost_nothing() {
+        let ring = Arc::new(Ring::newest());
+        let mut cursor = Cursor::new(&ring, Form::Event, None, &Arc::default());
+        for number in 0..5 {
+            ring.publish(|_| number.to_string().into());
+        }
+        let (lines, drained) = read(&mut cursor, Instant::now());
+        assert_eq!((lines, drained.lost), (vec!["4".to_owned()], 0));
     }
 
     #[test]
@@ -271,7 +354,7 @@ mod tests {
         let mut cursor = Cursor::new(&ring, Form::Event, Some(10.0), &Arc::default());
         let begin = Instant::now();
         for number in 0..50 {
-            ring.publish(|_| number.to_string());
+            ring.publish(|_| number.to_string().into());
         }
         let (lines, drained) = read(&mut cursor, Instant::now());
         assert_eq!(lines, ["0"]);

@@ -7,6 +7,10 @@ use std::{
     time::Duration,
 };
 
+use sinew_robot::{
+    Epoch,
+    capability::{Audience, Robot},
+};
 use tokio::{
     net::TcpListener,
     runtime::{Builder, Handle},
@@ -16,8 +20,10 @@ use tokio::{
 };
 
 use crate::{
-    Config, Robot, feed, http,
-    hub::{Epoch, Hub, Member},
+    Config,
+    feed::{self, Feed},
+    http,
+    hub::{Hub, Member},
     listen::{self, Door},
     metrics::Transport,
 };
@@ -77,9 +83,14 @@ impl Server {
         self.config.warnings()
     }
 
-    /// Adds a robot. Names stand in addresses, so they are letters, digits, `-`, `_` and `.`.
-    pub fn add(&mut self, name: &str, robot: impl Robot) -> io::Result<()> {
-        let wrong = |message| Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    /// Adds a robot, which `start` builds for the audience that it is given. Names stand in
+    /// addresses, so they are letters, digits, `-`, `_` and `.`.
+    pub fn add<E: From<io::Error>>(
+        &mut self,
+        name: &str,
+        start: impl FnOnce(Arc<dyn Audience>, Epoch) -> Result<Robot, E>,
+    ) -> Result<(), E> {
+        let wrong = |message| Err(io::Error::new(io::ErrorKind::InvalidInput, message).into());
         let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if name.is_empty() || !name.chars().all(fits) {
             return wrong(format!("robot {name:?}: wanted letters, digits, - _ and ."));
@@ -87,9 +98,16 @@ impl Server {
         if self.robots.iter().any(|member| *member.name == *name) {
             return wrong(format!("robot {name:?}: there is one of this name already"));
         }
-        let epoch = Arc::clone(&self.epoch);
-        self.robots.push(Arc::new(Member::new(name, Arc::new(robot), epoch)));
+        let feed = Arc::new(Feed::new(name));
+        let robot = start(feed.clone(), self.epoch.clone())?;
+        self.robots.push(Arc::new(Member::new(name, robot, feed, self.epoch.clone())));
         Ok(())
+    }
+
+    /// Whether every driver that has to hold its time has the priority for it.
+    pub fn has_real_time_priority(&self) -> bool {
+        let drivers = self.robots.iter().flat_map(|member| &member.robot.drivers);
+        drivers.into_iter().all(|(_, driver)| driver.has_real_time_priority() != Some(false))
     }
 
     /// Serves until `shutdown` is done; then stops the robots, and after them the connections.
@@ -122,7 +140,7 @@ impl Server {
 async fn serve(hub: Arc<Hub>, ports: Ports, shutdown: impl Future<Output = ()>) -> io::Result<()> {
     let mut workers = JoinSet::new();
     for member in &hub.robots {
-        workers.spawn_on(feed::run(Arc::clone(&hub), Arc::clone(member)), &hub.workers);
+        workers.spawn_on(feed::run(Arc::clone(member)), &hub.workers);
     }
     let mut doors = JoinSet::new();
     let open = |listener: &StdListener| {
@@ -146,9 +164,13 @@ async fn serve(hub: Arc<Hub>, ports: Ports, shutdown: impl Future<Output = ()>) 
     }
     let by = "the daemon's end".into();
     hub.robots.iter().for_each(|member| member.end(&by));
+    // While clients take their last bytes.
+    let robots = hub.robots.clone();
+    let ending = thread::spawn(move || robots.iter().for_each(|member| member.shut_down()));
     doors.abort_all();
     workers.abort_all();
     hub.closing.send_replace(true);
     let _ = timeout(FAREWELL, hub.lobby.empty()).await;
+    let _ = ending.join();
     Ok(())
 }

@@ -6,18 +6,8 @@ use std::{
     path::Path,
 };
 
+use sinew_api::Access;
 use subtle::ConstantTimeEq;
-
-/// What a client may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Access {
-    /// Nothing but show a token.
-    Nothing,
-    /// Look, and stop robots.
-    Read,
-    /// Everything.
-    Control,
-}
 
 /// A file of tokens is not longer than this.
 const MAX_FILE: u64 = 1 << 20;

@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::{Link, port::Port};
+#[cfg(feature = "sim")]
 use crate::Pty;
 
 /// How long a port may take nothing. A robot that hears nothing for that long has stopped, and is
@@ -101,18 +102,21 @@ impl Link for SerialLink {
 }
 
 /// The robot's end of a pseudo-terminal. As a real line does, it loses what no host reads.
+#[cfg(feature = "sim")]
 #[derive(Debug)]
 pub(crate) struct PtyLink {
     port: Port,
     _pty: Pty,
 }
 
+#[cfg(feature = "sim")]
 impl PtyLink {
     pub(crate) fn new(pty: Pty) -> io::Result<Self> {
         Ok(PtyLink { port: Port::new(pty.master()?)?, _pty: pty })
     }
 }
 
+#[cfg(feature = "sim")]
 impl Link for PtyLink {
     type Peer = ();
 

@@ -6,49 +6,35 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use sinew_api::{Access, Command, Message, Request, Topic};
 use sinew_robot::{Code, Refusal};
 use tokio::time::sleep_until;
 
 use super::{Connection, Reading, Watched};
 use crate::{
-    Access, Capability,
-    feed::Topic,
+    dispatch::{Outcome, Via},
     frame::Framing,
-    hub::{Member, Order, Stamp},
-    message::{Asked, Request},
+    hub::{Job, Member, Stamp},
     ring::{Form, Ring},
 };
 
-/// How an answer to a message comes about.
-enum Outcome {
+/// The reply to a message.
+enum Answer {
     /// It is there.
     Data(Value),
-    /// A robot has to do something for it.
-    Order(Arc<Member>, Order),
-    /// It is held back until then.
-    Late(Instant, Refusal),
+    /// It comes later.
+    Later,
 }
 
 impl Connection {
     pub(super) fn ask(&mut self, request: Request, stamp: Stamp) {
         let Request { req, asked } = request;
         let mut greeting = Vec::new();
-        let outcome = asked.and_then(|(robot, asked)| self.decide(robot, asked, &mut greeting));
-        let outcome = outcome.and_then(|outcome| match outcome {
-            Outcome::Order(member, order) => self.begin(req.clone(), &member, order, stamp),
-            Outcome::Late(at, refusal) => {
-                let req = req.clone();
-                self.work.add_running(Box::pin(async move {
-                    sleep_until(at.into()).await;
-                    (req, Err(refusal))
-                }));
-                Ok(None)
-            }
-            Outcome::Data(data) => Ok(Some(data)),
-        });
-        match outcome {
-            Ok(None) => {}
-            Ok(Some(data)) => self.respond(req.as_ref(), &Ok(data)),
+        let answer =
+            asked.and_then(|message| self.decide(req.as_ref(), message, stamp, &mut greeting));
+        match answer {
+            Ok(Answer::Later) => {}
+            Ok(Answer::Data(data)) => self.respond(req.as_ref(), &Ok(data)),
             Err(refusal) => self.respond(req.as_ref(), &Err(refusal)),
         }
         self.out.append(&mut greeting);
@@ -56,59 +42,58 @@ impl Connection {
 
     fn decide(
         &mut self,
-        robot: Option<String>,
-        asked: Asked,
+        req: Option<&Value>,
+        message: Message,
+        stamp: Stamp,
         greeting: &mut Vec<u8>,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<Answer, Refusal> {
         let hub = Arc::clone(&self.hub);
         let client = self.peer.client().clone();
-        hub.permit(&client, asked.access())?;
-        let robot = robot.as_deref();
-        match asked {
-            Asked::Auth { token, name } => return self.authenticate(token.as_deref(), name),
-            Asked::Halt(halt) => {
-                // Also for a client that finds no seat.
-                let data = hub.halt(robot, &halt, &client.name)?;
-                let _ = self.introduce();
-                return Ok(Outcome::Data(data));
-            }
-            _ => self.introduce()?,
+        hub.permit(&client, message.rules().access)?;
+        // To show a token, or to stop, a client needs no seat.
+        match message.rules().urgent {
+            true => {}
+            false => self.introduce()?,
         }
-        Ok(Outcome::Data(match asked {
-            Asked::Robot(command, capability) => {
-                let member = hub.robot(robot, Some(capability))?;
-                return Ok(Outcome::Order(Arc::clone(member), Order::Vacuum(command)));
+        let robot = message.robot.clone();
+        match hub.dispatch(&client, message, stamp, Via::Connection)? {
+            Outcome::Data(data) => {
+                let _ = self.introduce();
+                Ok(Answer::Data(data))
             }
-            Asked::Teach(verb) => {
-                let member = hub.robot(robot, Some(Capability::Teach))?;
-                return Ok(Outcome::Order(Arc::clone(member), Order::Teach(verb)));
+            Outcome::Job(job) => {
+                let _ = self.introduce();
+                self.begin(req, job)
             }
-            Asked::Incapable(capability) => {
-                return Err(cannot(hub.robot(robot, Some(capability))?, capability));
+            Outcome::Own(command) => self.own(req, robot.as_deref(), command, greeting),
+        }
+    }
+
+    /// What is about this connection.
+    fn own(
+        &mut self,
+        req: Option<&Value>,
+        robot: Option<&str>,
+        command: Command,
+        greeting: &mut Vec<u8>,
+    ) -> Result<Answer, Refusal> {
+        match command {
+            Command::Auth { token, name } => self.authenticate(req, token.as_deref(), name),
+            Command::TakeControl { name } => self.take_control(robot, name).map(Answer::Data),
+            Command::Subscribe { topics, max_hz } => {
+                self.subscribe(robot, &topics, max_hz, greeting).map(Answer::Data)
             }
-            Asked::TakeControl { name } => self.take_control(robot, name)?,
-            Asked::Subscribe { topics, max_hz } => {
-                self.subscribe(robot, &topics, max_hz, greeting)?
-            }
-            Asked::Robots | Asked::Auth { .. } | Asked::Halt(_) => hub.to_json(),
-        }))
+            _ => Ok(Answer::Later),
+        }
     }
 
     /// Puts a command among those of this client.
-    fn begin(
-        &mut self,
-        req: Option<Value>,
-        member: &Arc<Member>,
-        order: Order,
-        stamp: Stamp,
-    ) -> Result<Option<Value>, Refusal> {
-        if order.moves_by_itself() && self.watched == Watched::No {
+    fn begin(&mut self, req: Option<&Value>, job: Job) -> Result<Answer, Refusal> {
+        if job.lasts() && self.watched == Watched::No {
             self.watched = Watched::Wanted;
         }
-        let client = self.peer.client().clone();
-        let job = member.accept(&client, order, stamp)?;
-        self.work.add(req, job)?;
-        Ok(None)
+        self.work.add(req.cloned(), job)?;
+        Ok(Answer::Later)
     }
 
     /// A valid message came, so the client is no stranger any more, if there is a seat for it.
@@ -136,9 +121,10 @@ impl Connection {
 
     fn authenticate(
         &mut self,
+        req: Option<&Value>,
         token: Option<&str>,
         name: Option<String>,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<Answer, Refusal> {
         let hub = Arc::clone(&self.hub);
         if let Some(token) = token {
             let mut client = self.peer.client();
@@ -151,7 +137,9 @@ impl Connection {
                         self.reading = Reading::Over;
                         refusal.clone()
                     })?;
-                    return Ok(Outcome::Late(at, refusal));
+                    drop(client);
+                    self.refuse_at(at, req.cloned(), refusal);
+                    return Ok(Answer::Later);
                 }
             }
         }
@@ -166,7 +154,15 @@ impl Connection {
             _ => "read",
         };
         let name = Arc::clone(&self.peer.client().name);
-        Ok(Outcome::Data(json!({ "access": access, "name": &*name })))
+        Ok(Answer::Data(json!({ "access": access, "name": &*name })))
+    }
+
+    /// Refuses something, but not before this time.
+    fn refuse_at(&mut self, at: Instant, req: Option<Value>, refusal: Refusal) {
+        self.work.add_running(Box::pin(async move {
+            sleep_until(at.into()).await;
+            (req, Err(refusal))
+        }));
     }
 
     fn rename(&mut self, name: Option<String>) {
@@ -191,7 +187,9 @@ impl Connection {
         for topic in topics {
             let before = found.len();
             found.extend(
-                members.iter().filter_map(|member| Some((topic, member, member.feed.ring(topic)?))),
+                members
+                    .iter()
+                    .filter_map(|member| Some((topic, member, self.ring(member, topic)?))),
             );
             if found.len() == before {
                 return Err(missing(robot, members, topic));
@@ -203,8 +201,7 @@ impl Connection {
         for (topic, member, ring) in &found {
             // Each event is said once: one that is left out would never be known.
             let max_hz = max_hz.filter(|_| **topic != Topic::Events);
-            self.telemetry.add(ring, self.form(), max_hz);
-            member.robot.listen(true);
+            self.telemetry.add(ring, self.form(topic), max_hz);
             self.greet(topic, member, greeting);
         }
         Ok(found
@@ -216,11 +213,11 @@ impl Connection {
     /// Tells what will not be told again soon.
     fn greet(&self, topic: &Topic, member: &Member, out: &mut Vec<u8>) {
         let text = match topic {
-            Topic::State => Some(member.state_message(self.form())),
+            Topic::State => Some(member.state_message(self.form(topic))),
             Topic::Sensors(group) => member
                 .robot
-                .lasting(group)
-                .map(|reading| member.feed.write_reading(self.form(), &reading)),
+                .retained(group)
+                .map(|reading| member.feed.write_reading(self.form(topic), &reading)),
             Topic::Events | Topic::Cloud => None,
         };
         if let Some(text) = text {
@@ -228,9 +225,16 @@ impl Connection {
         }
     }
 
-    fn form(&self) -> Form {
-        match self.framing {
-            Framing::Prefixed => Form::Legacy,
+    /// A robot's topic, if this connection can carry it.
+    fn ring<'a>(&self, member: &'a Member, topic: &Topic) -> Option<&'a Arc<Ring>> {
+        let carries = self.form(topic) != Form::Frame || self.framing.carries_frames();
+        member.feed.ring(topic).filter(|_| carries)
+    }
+
+    fn form(&self, topic: &Topic) -> Form {
+        match (topic, self.framing) {
+            (Topic::Cloud, _) => Form::Frame,
+            (_, Framing::Prefixed) => Form::Legacy,
             _ => Form::Event,
         }
     }
@@ -243,24 +247,18 @@ impl Connection {
             return;
         }
         let hub = Arc::clone(&self.hub);
-        let has =
-            |member: &&Arc<Member>| member.robot.capabilities().contains(&Capability::Components);
+        let has = |member: &&Arc<Member>| member.robot.components.is_some();
         let Some(member) = hub.robots.iter().find(has) else { return };
         let mut greeting = Vec::new();
-        for group in member.robot.groups() {
+        for group in &member.groups {
             let topic = Topic::Sensors((*group).into());
             if let Some(ring) = member.feed.ring(&topic) {
                 self.telemetry.add(ring, Form::Legacy, None);
-                member.robot.listen(true);
                 self.greet(&topic, member, &mut greeting);
             }
         }
         self.out.append(&mut greeting);
     }
-}
-
-fn cannot(member: &Member, capability: Capability) -> Refusal {
-    Refusal::new(Code::Unsupported, format!("{} cannot {} here", member.name, capability.verb()))
 }
 
 fn missing(robot: Option<&str>, members: &[Arc<Member>], topic: &Topic) -> Refusal {
@@ -269,7 +267,7 @@ fn missing(robot: Option<&str>, members: &[Arc<Member>], topic: &Topic) -> Refus
         let message = format!("{topic} is not a topic of {who}");
         return Refusal::new(Code::Unsupported, message);
     };
-    let groups: Vec<_> = members.iter().flat_map(|member| member.robot.groups()).copied().collect();
+    let groups: Vec<_> = members.iter().flat_map(|member| &member.groups).copied().collect();
     Refusal::new(
         Code::NotFound,
         format!("sensors of {who}: wanted one of {}, got {group:?}", groups.join(", ")),

@@ -19,7 +19,8 @@ use std::{
 
 use bytes::BytesMut;
 use serde_json::Value;
-use sinew_robot::{Code, Refusal, teach::Verb};
+use sinew_api::{Access, Command, MAX_URGENT, Message, Request, may_be_urgent};
+use sinew_robot::{Code, Refusal, capability::Boxed};
 use tokio::{
     io::AsyncReadExt,
     sync::{
@@ -32,12 +33,11 @@ use tokio::{
 
 use super::{Connection, Ended, read, wait_until};
 use crate::{
-    Access, Boxed, Capability,
+    dispatch::{Outcome, Via},
     frame::{Decoder, Framing, Incoming, MAX_MESSAGE, SMALL_MESSAGE},
-    hub::{Client, Hub, Order, Stamp, ending},
+    hub::{Client, Hub, Stamp, ending},
     lobby::{Guest, PATIENCE},
-    lock, message,
-    message::{MAX_URGENT, Request},
+    lock,
     stream::{Reader, Stream, Writer},
 };
 
@@ -310,7 +310,7 @@ impl Ear {
     async fn look_into(&mut self, text: &[u8]) -> Option<Heard> {
         let (count, since) = self.false_stops;
         let passed = since.elapsed() > FALSE_STOPS.1;
-        if !message::may_be_urgent(text) || (count >= FALSE_STOPS.0 && !passed) {
+        if !may_be_urgent(text) || (count >= FALSE_STOPS.0 && !passed) {
             return None;
         }
         let request = Request::parse_urgent(text, self.framing == Framing::Prefixed);
@@ -325,8 +325,8 @@ impl Ear {
     /// Carries a stop out, if the client may; none leaves it to the other half. A right token counts
     /// from here on, so that a stop behind it need not wait for the other half either.
     fn stop(&mut self, request: Request) -> Option<Heard> {
-        let Request { req, asked: Ok((robot, asked)) } = request else { return None };
-        if let message::Asked::Auth { token: Some(token), .. } = &asked {
+        let Request { req, asked: Ok(message) } = request else { return None };
+        if let Message { command: Command::Auth { token: Some(token), .. }, .. } = &message {
             let access = self.hub.access(token).ok()?;
             self.peer.client().access = access;
             return None;
@@ -338,18 +338,13 @@ impl Ear {
         // What the client sent with the stop, and behind it, came after it: unless another stop came
         // since it was read.
         let alone = self.hub.stamp().epoch == self.stamp.epoch;
-        let heard = match asked {
-            message::Asked::Halt(halt) => {
-                let result = self.hub.halt(robot.as_deref(), &halt, &client.name);
-                Heard::Stopped(req, result)
-            }
-            message::Asked::Teach(verb @ Verb::Stop) => {
-                let member = self.hub.robot(robot.as_deref(), Some(Capability::Teach)).ok()?;
-                let stamp = self.hub.stamp();
-                let job = member.accept(&client, Order::Teach(verb), stamp).ok()?;
+        let heard = match self.hub.dispatch(&client, message, self.stamp, Via::Connection) {
+            Ok(Outcome::Data(data)) => Heard::Stopped(req, Ok(data)),
+            Ok(Outcome::Job(job)) => {
                 Heard::Stopping(begun(Box::pin(async move { (req, job.run().await) })))
             }
-            _ => return None,
+            Ok(Outcome::Own(_)) => return None,
+            Err(refusal) => Heard::Stopped(req, Err(refusal)),
         };
         if alone {
             self.stamp = self.hub.stamp();

@@ -1,10 +1,10 @@
 use std::{collections::VecDeque, future::poll_fn, task::Poll};
 
 use serde_json::Value;
-use sinew_robot::{Code, Refusal};
+use sinew_robot::{Code, Refusal, capability::Boxed};
 
 use super::ear::begun;
-use crate::{Boxed, hub::Job};
+use crate::hub::Job;
 
 /// Commands that may wait for those before them.
 const MAX_WAITING: usize = 64;

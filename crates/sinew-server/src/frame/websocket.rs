@@ -10,9 +10,9 @@ use bytes::{Buf, BytesMut};
 use super::{Incoming, MAX_MESSAGE};
 
 pub(super) const TEXT: u8 = 0x1;
+pub(super) const BINARY: u8 = 0x2;
 pub(super) const PONG: u8 = 0xA;
 const CONTINUATION: u8 = 0x0;
-const BINARY: u8 = 0x2;
 const CLOSE: u8 = 0x8;
 const PING: u8 = 0x9;
 

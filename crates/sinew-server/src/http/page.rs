@@ -28,14 +28,14 @@ fn overview(hub: &Hub) -> Response {
          <h1>Sinew</h1><table><tr><th>robot<th>kind<th>link<th>controls</tr>",
     );
     for member in &hub.robots {
-        let snapshot = member.robot.snapshot();
-        let state = snapshot.link.get("state").and_then(Value::as_str).unwrap_or("unknown");
+        let (report, _) = member.report();
+        let state = report.link.get("state").and_then(Value::as_str).unwrap_or("unknown");
         let holder = member.holder();
         // Names of robots need no escape; writing to a String cannot fail.
         let _ = write!(
             page,
             "<tr><td><a href=\"/api/v1/robots/{name}\">{name}</a><td>{}<td>{}<td>{}</tr>",
-            member.robot.kind(),
+            member.robot.kind,
             escaped(state),
             holder.as_deref().map_or("free".into(), escaped),
             name = member.name,

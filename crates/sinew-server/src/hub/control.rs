@@ -10,20 +10,22 @@ use std::{
 };
 
 use serde_json::Value;
-use sinew_robot::{Code, Refusal, teach::Verb, vacuum::Command};
-use tokio::sync::Notify;
+use sinew_api::{Access, Rules};
+use sinew_robot::{
+    Code, Epoch, Order, OrderKind, Origin, Refusal,
+    capability::{Audience, Capability, Nature, Robot, Task},
+};
 
-use super::Epoch;
-use crate::{Access, Robot, feed::Feed, lock};
+use crate::{feed::Feed, lock};
 
-/// A robot with a name, its telemetry, and who controls it.
+/// A robot with a name, its telemetry, and the client that controls it.
 pub(crate) struct Member {
     pub(crate) name: Arc<str>,
-    pub(crate) robot: Arc<dyn Robot>,
-    pub(crate) feed: Feed,
+    pub(crate) robot: Robot,
+    pub(crate) capabilities: Vec<Capability>,
+    pub(crate) groups: Vec<&'static str>,
+    pub(crate) feed: Arc<Feed>,
     pub(crate) control: Mutex<Control>,
-    /// Told when the holder changes.
-    pub(crate) changed: Notify,
     epoch: Epoch,
 }
 
@@ -48,78 +50,35 @@ pub(crate) struct Stamp {
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     pub(crate) holder: Option<Client>,
-    /// The last stop: nothing that was asked for before it is sent.
-    stopped: Cut,
-    /// The last time that only what moves was cut off.
-    halted: Cut,
-}
-
-/// A moment before which what was asked for is not carried out, and who made it.
-#[derive(Debug, Default)]
-struct Cut {
-    epoch: u64,
-    by: Option<Arc<str>>,
-    /// A client whose own commands it does not cut off.
-    spared: Option<u64>,
-}
-
-impl Control {
-    /// Refuses what was asked for before a stop.
-    fn check_stops(
-        &self,
-        robot: &str,
-        client: &Client,
-        nature: Nature,
-        stamp: Stamp,
-    ) -> Result<(), Refusal> {
-        if nature.query {
-            return Ok(());
-        }
-        let cuts = [Some(&self.stopped), Some(&self.halted).filter(|_| nature.moves)];
-        let cuts_off = |cut: &&Cut| cut.epoch > stamp.epoch && cut.spared != Some(client.id);
-        let Some(cut) = cuts.into_iter().flatten().find(cuts_off) else {
-            return Ok(());
-        };
-        let by = cut.by.as_deref().unwrap_or("a client");
-        let message = format!("{by} stopped {robot} before it was sent");
-        Err(Refusal::new(Code::NotReady, message))
-    }
 }
 
 impl Member {
-    pub(crate) fn new(name: &str, robot: Arc<dyn Robot>, epoch: Epoch) -> Self {
-        let feed = Feed::new(name, robot.groups());
-        let (control, changed) = (Mutex::default(), Notify::new());
-        Member { name: name.into(), robot, feed, control, changed, epoch }
+    pub(crate) fn new(name: &str, robot: Robot, feed: Arc<Feed>, epoch: Epoch) -> Self {
+        feed.open(&robot);
+        let (capabilities, groups) = (robot.capabilities(), robot.groups());
+        let control = Mutex::default();
+        Member { name: name.into(), robot, capabilities, groups, feed, control, epoch }
     }
 
-    /// Stops the robot before anything that waits, whichever client asks.
-    pub(crate) fn stop(&self, by: &Arc<str>) {
-        let mut control = lock(&self.control);
-        if control.stopped.epoch < u64::MAX {
-            control.stopped = self.cut(by);
-        }
-        // With the lock held, a command is either on its way before this or refused after it.
-        self.robot.stop(by);
+    /// Stops the robot, or its wheels, before anything that waits, whichever client asks.
+    pub(crate) fn halt(&self, kind: OrderKind, by: &Client) {
+        self.order(kind, by, self.epoch.advance());
     }
 
     /// Stops the robot for good: nothing that a client asks for is carried out any more.
     pub(crate) fn end(&self, by: &Arc<str>) {
-        let mut control = lock(&self.control);
-        control.stopped = Cut { epoch: u64::MAX, by: Some(Arc::clone(by)), spared: None };
-        self.robot.stop(by);
+        let by = Arc::clone(by);
+        self.robot.order(&Order { kind: OrderKind::Stop, epoch: u64::MAX, by, client: None });
     }
 
-    /// Stops the wheels before anything that waits, and drops what would move them.
-    pub(crate) fn disable(&self, by: &Arc<str>) {
-        let mut control = lock(&self.control);
-        control.halted = self.cut(by);
-        self.robot.disable(by);
+    fn order(&self, kind: OrderKind, by: &Client, epoch: u64) {
+        let (by, client) = (Arc::clone(&by.name), Some(by.id));
+        self.robot.order(&Order { kind, epoch, by, client });
     }
 
-    fn cut(&self, by: &Arc<str>) -> Cut {
-        let epoch = self.epoch.fetch_add(1, Ordering::AcqRel) + 1;
-        Cut { epoch, by: Some(Arc::clone(by)), spared: None }
+    /// Ends the drivers. Returns when they have ended.
+    pub(crate) fn shut_down(&self) {
+        self.robot.drivers.iter().for_each(|(_, driver)| driver.shut_down());
     }
 
     /// Gives a client the controls. If another had them, what that one set moving ends.
@@ -127,39 +86,37 @@ impl Member {
         let mut control = lock(&self.control);
         let before = control.holder.replace(client.clone());
         if before.is_some_and(|before| before.id != client.id) {
-            // What the new holder sent behind this may have been read before it.
-            control.halted = Cut { spared: Some(client.id), ..self.cut(&client.name) };
-            self.robot.taken(&client.name);
+            self.order(OrderKind::Taken, client, self.epoch.advance());
         }
-        self.changed.notify_one();
+        self.feed.changed();
     }
 
-    /// Accepts a command of a client, which gets the controls if no other has them.
+    /// Accepts a command of a client, which gets the controls if it needs them and no other has
+    /// them.
     pub(crate) fn accept(
         self: &Arc<Self>,
         client: &Client,
-        order: Order,
+        task: Task,
+        rules: Rules,
         mut stamp: Stamp,
     ) -> Result<Job, Refusal> {
-        let nature = order.nature();
-        let mut control = lock(&self.control);
-        // It ends what was asked before it, also what is still waiting.
-        if order.is_urgent() && control.stopped.epoch < u64::MAX {
-            control.stopped = self.cut(&client.name);
-            stamp.epoch = control.stopped.epoch;
+        // A stop ends what was asked before it, also what is still waiting.
+        if rules.urgent {
+            stamp.epoch = self.epoch.advance();
         }
-        control.check_stops(&self.name, client, nature, stamp)?;
-        client.check_presence(nature)?;
-        match &control.holder {
-            _ if nature.free => {}
-            Some(holder) => self.check_holder(holder, client)?,
-            None => {
-                control.holder = Some(client.clone());
-                self.changed.notify_one();
+        client.check_presence(task.nature)?;
+        if rules.controls {
+            let mut control = lock(&self.control);
+            match &control.holder {
+                Some(holder) => self.check_holder(holder, client)?,
+                None => {
+                    control.holder = Some(client.clone());
+                    self.feed.changed();
+                }
             }
         }
         let (member, client) = (Arc::clone(self), client.clone());
-        Ok(Job { member, client, order, stamp })
+        Ok(Job { member, client, task, rules, stamp })
     }
 
     fn check_holder(&self, holder: &Client, client: &Client) -> Result<(), Refusal> {
@@ -179,14 +136,14 @@ impl Member {
 
     /// Frees the controls because this client has gone, and tells the robot if it had them.
     pub(crate) fn leave(&self, client: &Client) {
-        self.free_and(client, || self.robot.release(&client.name));
+        self.free_and(client, || self.order(OrderKind::Released, client, self.epoch.advance()));
     }
 
     fn free_and(&self, client: &Client, then: impl FnOnce()) {
         let mut control = lock(&self.control);
         if control.holder.as_ref().is_some_and(|holder| holder.id == client.id) {
             control.holder = None;
-            self.changed.notify_one();
+            self.feed.changed();
             // With the lock held: the next holder's commands come after it.
             then();
         }
@@ -197,7 +154,7 @@ impl Member {
         let mut control = lock(&self.control);
         if let Some(holder) = control.holder.as_mut().filter(|holder| holder.id == client.id) {
             holder.name = Arc::clone(&client.name);
-            self.changed.notify_one();
+            self.feed.changed();
         }
     }
 }
@@ -212,95 +169,44 @@ impl Client {
     }
 }
 
-/// What a robot is told to do.
-#[derive(Debug)]
-pub(crate) enum Order {
-    Vacuum(Command),
-    Teach(Verb),
-}
-
-/// What the rules ask about an order.
-#[derive(Debug, Clone, Copy)]
-struct Nature {
-    /// It only asks.
-    query: bool,
-    /// The robot may move because of it.
-    moves: bool,
-    /// It must not begin when its client has gone.
-    needs_client: bool,
-    /// It needs no controls: any client may ask, any may stop, and the library is no robot.
-    free: bool,
-}
-
-impl Order {
-    /// Whether it ends playback, and so must not wait.
-    fn is_urgent(&self) -> bool {
-        matches!(self, Order::Teach(Verb::Stop))
-    }
-
-    /// Whether it goes on moving without further commands.
-    pub(crate) fn moves_by_itself(&self) -> bool {
-        match self {
-            Order::Vacuum(command) => command.moves_by_itself(),
-            Order::Teach(verb) => matches!(verb, Verb::Play { looped: true, .. }),
-        }
-    }
-
-    fn nature(&self) -> Nature {
-        match self {
-            Order::Vacuum(command) => {
-                let moves = command.is_driving();
-                Nature { query: false, moves, needs_client: moves, free: false }
-            }
-            // A single play ends by itself.
-            Order::Teach(Verb::Play { looped, .. }) => {
-                Nature { query: false, moves: true, needs_client: *looped, free: false }
-            }
-            Order::Teach(verb) => Nature {
-                query: verb.is_query(),
-                moves: false,
-                needs_client: false,
-                free: verb.is_query() || verb.is_of_library() || *verb == Verb::Stop,
-            },
-        }
-    }
-}
-
 /// A command that was accepted and waits for its turn.
 #[derive(Debug)]
 pub(crate) struct Job {
     member: Arc<Member>,
     client: Client,
-    order: Order,
+    task: Task,
+    rules: Rules,
     stamp: Stamp,
 }
 
 impl Job {
     /// Whether it must not wait for those before it.
     pub(crate) fn is_urgent(&self) -> bool {
-        self.order.is_urgent()
+        self.rules.urgent
     }
 
-    /// Has the robot do it, unless it was stopped or the controls were taken meanwhile.
+    /// Whether it goes on moving without further commands.
+    pub(crate) fn lasts(&self) -> bool {
+        self.task.nature.lasts
+    }
+
+    /// Has the robot do it, unless its client has gone or the controls were taken meanwhile. What
+    /// an order has overtaken, the robot refuses.
     pub(crate) async fn run(self) -> Result<Value, Refusal> {
-        let Job { member, client, order, stamp } = self;
-        let nature = order.nature();
-        let mut execution = match order {
-            Order::Vacuum(command) => {
-                let execution = member.robot.execute(command, &client.name, stamp.received);
-                Box::pin(async { execution.await.map(|()| Value::Null) })
-            }
-            Order::Teach(verb) => member.robot.teach(verb, &client.name),
-        };
+        let Job { member, client, task, rules, stamp } = self;
+        let nature = task.nature;
+        let Stamp { epoch, received } = stamp;
+        let by = Arc::clone(&client.name);
+        let mut execution = task.run(Origin { by, client: client.id, epoch, received });
         let mut begun = false;
         poll_fn(|context| {
             if begun {
                 return execution.as_mut().poll(context);
             }
+            // With the lock held, it is on its way before the controls are taken or freed.
             let control = lock(&member.control);
-            control.check_stops(&member.name, &client, nature, stamp)?;
             client.check_presence(nature)?;
-            if let Some(holder) = control.holder.as_ref().filter(|_| !nature.free) {
+            if let Some(holder) = control.holder.as_ref().filter(|_| rules.controls) {
                 member.check_holder(holder, &client)?;
             }
             begun = true;

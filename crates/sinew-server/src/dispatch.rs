@@ -1,0 +1,108 @@
+//! What becomes of a message, on whichever port it came.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use sinew_api::{Command, Message};
+use sinew_robot::{
+    Code, Refusal,
+    capability::{Capability, Task},
+    component::Request,
+    drive,
+};
+
+use crate::hub::{Client, Hub, Job, Member, Stamp};
+
+/// How a reply to a message comes about.
+pub(crate) enum Outcome {
+    /// Its data is there.
+    Data(Value),
+    /// A robot has to do something for it.
+    Job(Job),
+    /// It is about the connection that it came on.
+    Own(Command),
+}
+
+/// How a message came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Via {
+    /// On a connection whose loss is noticed.
+    Connection,
+    /// By a request that ends with its reply.
+    Post,
+}
+
+impl Hub {
+    /// Does what a client asks, as far as it may and as the table of commands says.
+    pub(crate) fn dispatch(
+        &self,
+        client: &Client,
+        message: Message,
+        stamp: Stamp,
+        via: Via,
+    ) -> Result<Outcome, Refusal> {
+        let rules = message.rules();
+        self.permit(client, rules.access)?;
+        let robot = message.robot.as_deref();
+        let is_post = via == Via::Post;
+        if let Some(why) = rules.connection.filter(|_| is_post) {
+            return Err(Refusal::new(Code::Unsupported, why));
+        }
+        match message.command {
+            Command::Halt(halt) => return self.halt(robot, &halt, client).map(Outcome::Data),
+            Command::Robots => return Ok(Outcome::Data(self.to_json())),
+            Command::Ping => return Ok(Outcome::Data(ping())),
+            Command::Subscribe { .. } | Command::TakeControl { .. } | Command::Auth { .. } => {
+                return Ok(Outcome::Own(message.command));
+            }
+            Command::ComponentControl { .. }
+            | Command::Sync
+            | Command::Dock
+            | Command::Boot
+            | Command::Raw { .. }
+            | Command::Teach(_)
+            | Command::Mapping { .. } => {}
+        }
+        let member = self.robot(robot, rules.capability)?;
+        let task = member.task(message.command, message.confirmed)?;
+        if is_post && task.nature.needs_connection {
+            return Err(Refusal::new(Code::Unsupported, sinew_api::DRIVING));
+        }
+        member.accept(client, task, rules, stamp).map(Outcome::Job)
+    }
+}
+
+impl Member {
+    /// Has a capability check a command.
+    fn task(&self, command: Command, confirmed: bool) -> Result<Task, Refusal> {
+        let robot = &self.robot;
+        let missing = |capability: Capability| capability.missing(&self.name);
+        let drive = || robot.drive.as_ref().ok_or_else(|| missing(Capability::Drive));
+        let components =
+            || robot.components.as_ref().ok_or_else(|| missing(Capability::Components));
+        match command {
+            Command::ComponentControl { id, action } if id == drive::ID => {
+                drive()?.drive(drive::parse(&action, confirmed)?)
+            }
+            Command::ComponentControl { id, action } => {
+                components()?.control(Request::Control { id: &id, action: &action, confirmed })
+            }
+            Command::Dock => drive()?.drive(drive::Command::Dock),
+            Command::Sync => components()?.control(Request::Sync),
+            Command::Boot => components()?.control(Request::Boot),
+            Command::Raw { command, payload } => {
+                components()?.control(Request::Raw { command, payload })
+            }
+            Command::Teach(verb) => {
+                let teach = robot.teach.as_ref().ok_or_else(|| missing(Capability::Teach))?;
+                teach.teach(verb)
+            }
+            _ => Err(missing(Capability::Mapping)),
+        }
+    }
+}
+
+fn ping() -> Value {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    json!({ "build": env!("CARGO_PKG_VERSION"), "time_ms": now.as_millis() as u64 })
+}
