@@ -9,11 +9,18 @@
 mod command;
 mod json;
 mod member;
+mod message;
 mod request;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod table;
 mod teach;
 
 pub use command::{Command, Halt, Topic};
 pub use member::{Member, Type};
+pub use message::{
+    Authenticated, DaemonMessage, ErrorMessage, Event, LinkReport, Lost, Pong, Ready, ReadyRobot,
+    Reply, RobotReport, Robots, Subscribed,
+};
 pub use request::{MAX_URGENT, Message, Request, may_be_urgent};
 pub use table::{Access, COMMANDS, COMMON, Case, DRIVING, Row, Rules, Terms, When};

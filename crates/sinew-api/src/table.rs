@@ -1,5 +1,6 @@
 //! The table of commands: for the parser, its error texts, the rules, and the documentation.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sinew_robot::{
     Refusal,
@@ -94,7 +95,9 @@ pub struct Rules {
 }
 
 /// What a client may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Access {
     /// Nothing but show a token.
     Nothing,
@@ -174,7 +177,7 @@ pub const COMMANDS: &[Row] = &[
             case(&[("id", drive::ID)], DRIVE),
         ],
         example: r#"{"type":"ComponentControl","id":"vacuum","action":{"type":"Configure","config":{"speed":{"U8":75}}}}"#,
-        ..row("ComponentControl", "switches a [component](#components)", COMPONENTS, |given| {
+        ..row("ComponentControl", "switches a component", COMPONENTS, |given| {
             Ok(match (given.at("id"), given.at("action.type")) {
                 (Some(id), Some(verb)) if id == drive::ID && verb == "Reset" => {
                     Command::Halt(Halt::Reset)
@@ -240,7 +243,7 @@ pub const COMMANDS: &[Row] = &[
         ],
         reply: "as its `op` says",
         example: r#"{"type":"Teach","op":"play","name":"wave"}"#,
-        ..row("Teach", "teaches a robot, see [teaching](#teaching)", TEACH, teach::make)
+        ..row("Teach", "teaches a robot, or has it play", TEACH, teach::make)
     },
     Row {
         members: &[optional("op", Type::Any, "what to do")],

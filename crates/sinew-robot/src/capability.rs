@@ -5,7 +5,7 @@
 
 use std::{any::Any, fmt, pin::Pin, sync::Arc, time::Duration};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{Code, Order, Origin, Refusal, component, drive, teach};
@@ -34,7 +34,8 @@ pub struct Robot {
 }
 
 /// What a robot can do; routes, commands and panels follow it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the interface's own words")]
 pub enum Capability {

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends with what it did not expect")]
 
+mod docs;
+mod messages;
 mod parse;
 mod round_trip;
 mod rules;
+mod schema;

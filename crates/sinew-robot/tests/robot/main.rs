@@ -6,7 +6,6 @@ mod bench;
 mod boot;
 mod component;
 mod dock;
-mod docs;
 mod drive;
 mod link;
 mod odometry;

@@ -1,0 +1,225 @@
+//! What the daemon says: replies, errors, events, and what stands in them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sinew_robot::{Refusal, capability::Capability};
+
+use crate::{Access, Topic};
+
+/// Any message of the daemon.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type")]
+pub enum DaemonMessage {
+    /// What came of a command that had a `req`.
+    Reply(Reply),
+    /// What went wrong with a command that had none.
+    Error(ErrorMessage),
+    /// Something happened.
+    Event(Event),
+    /// The client reads too slowly.
+    Lost(Lost),
+    /// Everything listens: a line of `sinew serve --json`, not sent to clients.
+    #[serde(rename = "ready")]
+    Ready(Ready),
+}
+
+/// What came of a command.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Reply {
+    /// The command's `req`. By POST it need not have had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub req: Option<Value>,
+    /// Whether it was carried out.
+    pub ok: bool,
+    /// What it gave, if it was; null where there is nothing to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+    /// Why not, if it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Refusal>,
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ErrorMessage {
+    /// Why.
+    pub error: Refusal,
+}
+
+/// Something that happened to a robot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Event {
+    /// The topic: `state`, `events` or `sensors/GROUP`.
+    pub topic: String,
+    /// The robot.
+    pub robot: String,
+    /// For `state` what `Robots` tells about it, for others what the robot tells.
+    pub data: Value,
+}
+
+/// Telemetry was left out because the client reads too slowly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Lost {
+    /// So many messages.
+    pub count: u64,
+}
+
+/// What `Robots` replies.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Robots {
+    /// All of them.
+    pub robots: Vec<RobotReport>,
+    /// What their keeper should know.
+    pub warnings: Vec<String>,
+}
+
+/// What there is to tell about a robot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RobotReport {
+    /// Its name.
+    pub name: String,
+    /// Its kind, as `crl200s`.
+    pub kind: String,
+    /// How it can be reached.
+    pub link: LinkReport,
+    /// How each of its drivers can be reached, by the driver's name, where there are several.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub links: BTreeMap<String, LinkReport>,
+    /// What it can do.
+    pub capabilities: Vec<Capability>,
+    /// Its sensor groups.
+    pub sensors: Vec<String>,
+    /// The client that holds the controls.
+    pub holder: Option<String>,
+    /// Who stopped it; null once it may move.
+    pub stopped_by: Option<String>,
+    /// How long ago it was heard.
+    pub last_seen_ms: Option<u64>,
+    /// Whether its values are as fresh as they should be.
+    pub fresh: bool,
+    /// What its drivers tell.
+    pub state: Map<String, Value>,
+}
+
+/// How a robot, or one of its drivers, can be reached.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LinkReport {
+    /// As `ready`, `booting`, `lost`, `disconnected`.
+    pub state: String,
+    /// Why it cannot be reached, in the system's or the robot's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What else there is to tell.
+    #[serde(flatten)]
+    pub details: Map<String, Value>,
+}
+
+/// One of the topics that `Subscribe` replies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Subscribed {
+    /// The robot.
+    pub robot: String,
+    /// The topic.
+    pub topic: String,
+}
+
+/// What `Auth` replies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Authenticated {
+    /// What the client may do.
+    pub access: Access,
+    /// What it is called.
+    pub name: String,
+}
+
+/// What `Ping` replies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Pong {
+    /// The daemon's version.
+    pub build: String,
+    /// The time there, in milliseconds since 1970.
+    pub time_ms: u64,
+}
+
+/// What `sinew serve --json` says once everything listens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Ready {
+    /// The address of the interface of document 003; null where it is closed, as for the others.
+    pub tcp: Option<String>,
+    /// The address for JSON lines.
+    pub lines: Option<String>,
+    /// The address for HTTP.
+    pub http: Option<String>,
+    /// The robots.
+    pub robots: Vec<ReadyRobot>,
+}
+
+/// A robot that is served.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ReadyRobot {
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: String,
+}
+
+impl DaemonMessage {
+    /// The answer to a command; none when it was silent success.
+    pub fn answer(req: Option<&Value>, result: &Result<Value, Refusal>) -> Option<Self> {
+        match (req, result) {
+            (Some(_), _) => Some(Self::reply(req, result)),
+            (None, Ok(_)) => None,
+            (None, Err(refusal)) => Some(Self::error(refusal.clone())),
+        }
+    }
+
+    /// An answer that is sent whether `req` was given or not.
+    pub fn reply(req: Option<&Value>, result: &Result<Value, Refusal>) -> Self {
+        let (data, error) = match result {
+            Ok(data) => (Some(data.clone()), None),
+            Err(refusal) => (None, Some(refusal.clone())),
+        };
+        DaemonMessage::Reply(Reply { req: req.cloned(), ok: result.is_ok(), data, error })
+    }
+
+    /// An error that answers no `req`.
+    pub fn error(error: Refusal) -> Self {
+        DaemonMessage::Error(ErrorMessage { error })
+    }
+
+    /// The message as text.
+    pub fn to_text(&self) -> String {
+        // Only a map whose keys are not text could fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+impl Event {
+    /// What it tells about its robot, if it is one of topic `state`.
+    pub fn state(&self) -> Option<RobotReport> {
+        let is_state = Topic::parse(&self.topic) == Some(Topic::State);
+        is_state.then(|| serde_json::from_value(self.data.clone()).ok()).flatten()
+    }
+}
+
+impl LinkReport {
+    /// What a driver reports: an object with a member `state`. Of anything else nothing is kept.
+    pub fn new(link: Value) -> Self {
+        serde_json::from_value(link).unwrap_or_default()
+    }
+}
