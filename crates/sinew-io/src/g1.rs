@@ -16,7 +16,7 @@ use std::{
 
 use sinew_robot::{
     Code, Refusal,
-    teach::{Answer, Event, Output, RequestId, Session, Settings, State, Verb},
+    teach::{Answer, Event, Output, RequestId, RobotRequest, Session, Settings, State},
     trajectory::{self, Recording, Reduced},
 };
 use sinew_wire::teach::KEYFRAME_SLOTS;
@@ -53,7 +53,7 @@ struct Shared {
 }
 
 struct Request {
-    verb: Verb,
+    request: RobotRequest,
     by: String,
     ticket: Ticket,
     answer: oneshot::Sender<Outcome>,
@@ -137,14 +137,14 @@ impl G1 {
         Ok(G1 { shared, requests, events })
     }
 
-    /// Has a verb carried out; answered when the robot has answered, or did not.
-    pub async fn teach(&self, verb: Verb, by: &str) -> Outcome {
-        self.teach_since(self.ticket(), verb, by).await
+    /// Has a request carried out; answered when the robot has answered, or did not.
+    pub async fn teach(&self, request: RobotRequest, by: &str) -> Outcome {
+        self.teach_since(self.ticket(), request, by).await
     }
 
     /// The same for a step of something longer, unless the robot was stopped since the ticket.
-    pub async fn teach_since(&self, ticket: Ticket, verb: Verb, by: &str) -> Outcome {
-        if verb == Verb::Stop {
+    pub async fn teach_since(&self, ticket: Ticket, request: RobotRequest, by: &str) -> Outcome {
+        if request == RobotRequest::Stop {
             let mut stops = lock(&self.shared.stops);
             // The request itself is the stop.
             stops.count += 1;
@@ -153,7 +153,7 @@ impl G1 {
         }
         let (answer, answered) = oneshot::channel();
         let gone = || Refusal::new(Code::LinkLost, "the robot's thread has ended");
-        let request = Request { verb, by: by.into(), ticket, answer };
+        let request = Request { request, by: by.into(), ticket, answer };
         self.requests.send(request).map_err(|_| gone())?;
         self.shared.waker.wake();
         answered.await.unwrap_or_else(|_| Err(gone()))
@@ -267,12 +267,12 @@ impl Pump {
             let request = self.inbox.try_recv();
             self.stop(now);
             self.take(now);
-            let Ok(Request { verb, by, ticket, answer }) = request else { break };
-            if let Some(refusal) = self.is_too_late(&verb, ticket) {
+            let Ok(Request { request, by, ticket, answer }) = request else { break };
+            if let Some(refusal) = self.is_too_late(&request, ticket) {
                 let _ = answer.send(Err(refusal));
                 continue;
             }
-            let id = self.session.request(now, verb, &by);
+            let id = self.session.request(now, request, &by);
             self.waiting.insert(id, answer);
             self.drain();
         }
@@ -312,13 +312,14 @@ impl Pump {
     }
 
     /// Why a request that was on its way is not carried out any more.
-    fn is_too_late(&self, verb: &Verb, ticket: Ticket) -> Option<Refusal> {
+    fn is_too_late(&self, request: &RobotRequest, ticket: Ticket) -> Option<Refusal> {
         let stops = lock(&self.shared.stops);
-        let stopped = ticket.stops < stops.count && *verb != Verb::Stop && !verb.is_query();
-        let repeats = matches!(verb, Verb::Perform { looped: true, .. });
+        let stopped =
+            ticket.stops < stops.count && *request != RobotRequest::Stop && !request.is_query();
+        let repeats = matches!(request, RobotRequest::Perform { looped: true, .. });
         let message = if stopped {
             format!("{} stopped the robot before it was sent", stops.by)
-        } else if verb.moves() && ticket.takeovers < stops.takeovers {
+        } else if request.moves() && ticket.takeovers < stops.takeovers {
             format!("{} took the controls before it was sent", stops.taker)
         } else if repeats && ticket.gone < stops.gone {
             "the client that asked for it has gone, and the motion repeats".into()

@@ -130,7 +130,7 @@ pub trait Sensors: Send + Sync {
 /// Being taught, and playing what was taught.
 pub trait Teach: Send + Sync {
     /// Checks a request; what it takes to carry it out.
-    fn teach(&self, request: teach::Verb) -> Result<Task, Refusal>;
+    fn teach(&self, request: teach::Request) -> Result<Task, Refusal>;
 }
 
 /// A command that was checked, what the rules ask about it, and how it is carried out.

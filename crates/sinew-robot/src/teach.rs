@@ -1,9 +1,10 @@
 //! Teaching: what may be asked of a robot that can be taught, and the session that asks it over
 //! the teaching datagrams.
 //!
-//! [`Verb`] and [`Answer`] are the vocabulary, the same for every transport. [`Session`] is one
-//! transport: the datagrams of `docs/protocols/teach.md`. It has no clock and no socket: every call
-//! brings the time, and what is to be sent is fetched.
+//! [`Request`] is what clients ask, [`RobotRequest`] and [`Answer`] are what is asked of a robot,
+//! the same over every transport, and [`LibraryRequest`] what is asked of a library of motions.
+//! [`Session`] is one transport: the datagrams of `docs/protocols/teach.md`. It has no clock and no
+//! socket: every call brings the time, and what is to be sent is fetched.
 //!
 //! What keeps it safe: a stop is sent at once and drops everything that waits; teaching ends by
 //! itself when nobody asks for anything, when the link is gone too long, and on
@@ -17,8 +18,10 @@ mod ending;
 mod event;
 mod exchange;
 mod name;
+mod ops;
 mod performing;
 mod receive;
+mod request;
 mod requests;
 mod saving;
 mod session;
@@ -27,13 +30,15 @@ mod state;
 mod status;
 mod take;
 mod taking;
-mod verb;
+mod wire;
 
+pub use crate::RequestId;
 pub use answer::{Action, Answer, Kind, Performed};
 pub use event::{Event, Output};
 pub use name::new_name;
-pub use session::{RequestId, Session};
+pub use ops::{OPS, Op, parse};
+pub use request::{Carries, LibraryRequest, Playback, Request, RobotRequest, Target};
+pub use session::Session;
 pub use settings::Settings;
 pub use state::{Counters, Link, MODE_IDLE, MODE_PLAYING, MODE_RECORDING, MODE_TEACHING};
 pub use state::{Playing, State};
-pub use verb::{OPS, Op, Target, Verb, parse};

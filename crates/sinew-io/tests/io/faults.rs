@@ -15,8 +15,7 @@ use sinew_io::{
 };
 use sinew_robot::{
     Code, Refusal,
-    teach::{Answer, Event, Link, Settings, State, Target, Verb},
-    trajectory::Interpolation,
+    teach::{Answer, Event, Link, Playback, RobotRequest, Settings, State, Target},
 };
 use sinew_sim::g1::{Mode, Options, StoredAction};
 use sinew_wire::teach::{Command, Datagram, JOINTS, Layout, Message, Sequence};
@@ -58,7 +57,7 @@ fn until(g1: &G1, what: &str, holds: impl Fn(&State) -> bool) {
     }
 }
 
-fn ask(g1: &G1, verb: Verb) -> Result<Answer, Refusal> {
+fn ask(g1: &G1, verb: RobotRequest) -> Result<Answer, Refusal> {
     Builder::new_current_thread().build().unwrap().block_on(g1.teach(verb, "test"))
 }
 
@@ -84,15 +83,10 @@ fn rows(file: &PathBuf) -> Vec<(u64, String, Vec<u8>)> {
     .collect()
 }
 
-fn play(name: &str) -> Verb {
-    Verb::Play {
+fn play(name: &str) -> RobotRequest {
+    RobotRequest::Play {
         action: Target::Name(name.into()),
-        frames: 0,
-        duration_ms: 30_000,
-        interpolation: Interpolation::Linear,
-        looped: false,
-        speed: None,
-        library: false,
+        how: Playback { duration_ms: 30_000, ..Playback::default() },
         keyframes: None,
     }
 }
@@ -102,20 +96,22 @@ fn teach(what: &str, host: Tap, robot: Tap) {
     let store = name(what);
     let simulator = simulator(robot, Some(store.clone()));
     let g1 = g1(simulator.address(), stubborn(), host);
-    ask(&g1, Verb::Enter).unwrap();
-    ask(&g1, Verb::RecordStart { name: None }).unwrap();
+    ask(&g1, RobotRequest::Enter).unwrap();
+    ask(&g1, RobotRequest::RecordStart { name: None }).unwrap();
     until(&g1, "frames", |state| state.recorded_frames >= 25);
-    ask(&g1, Verb::RecordStop).unwrap();
-    ask(&g1, Verb::Save { name: Some("wave".into()), looped: false, library: false }).unwrap();
+    ask(&g1, RobotRequest::RecordStop).unwrap();
+    ask(&g1, RobotRequest::Save { name: Some("wave".into()), looped: false }).unwrap();
     let stored = fs::read(store.join("actions.json")).unwrap();
     let stored: Vec<StoredAction> = serde_json::from_slice(&stored).unwrap();
     assert_eq!(stored.len(), 1, "acknowledged means stored, once");
-    let Answer::List { actions, .. } = ask(&g1, Verb::List).unwrap() else { panic!("no list") };
+    let Answer::List { actions, .. } = ask(&g1, RobotRequest::List).unwrap() else {
+        panic!("no list")
+    };
     assert_eq!(actions.iter().map(|action| &action.name).collect::<Vec<_>>(), ["wave"]);
     ask(&g1, play("wave")).unwrap();
     until(&g1, "play", is(Mode::Playing));
     let start = Instant::now();
-    while let Err(refusal) = ask(&g1, Verb::Stop) {
+    while let Err(refusal) = ask(&g1, RobotRequest::Stop) {
         assert_eq!(refusal.code, Code::Unconfirmed);
         assert!(start.elapsed() < PATIENCE);
     }
@@ -171,7 +167,7 @@ fn a_delayed_datagram_comes_when_it_is_due() {
         let simulator = simulator(tap(robot, 5), None);
         let g1 = g1(simulator.address(), settings.clone(), tap(host, 5));
         let start = Instant::now();
-        ask(&g1, Verb::List).unwrap();
+        ask(&g1, RobotRequest::List).unwrap();
         assert!(start.elapsed() >= Duration::from_millis(40), "there and back");
         g1.shut_down();
     }
@@ -183,7 +179,7 @@ fn a_stop_that_is_held_back_does_not_end_with_the_daemon() {
     robot.set_read_timeout(Some(PATIENCE)).unwrap();
     let address = robot.local_addr().unwrap();
     let g1 = G1::spawn_with(address, Settings::default(), tap("delay=3600s", 6)).unwrap();
-    ask(&g1, Verb::Stop).unwrap_err();
+    ask(&g1, RobotRequest::Stop).unwrap_err();
     g1.shut_down();
     let mut buffer = [0; 2048];
     loop {
@@ -200,7 +196,7 @@ fn a_record_has_a_line_for_each_datagram() {
     let simulator = simulator(Tap::default().with_record(&robots).unwrap(), None);
     let tap = Tap::default().with_record(&hosts).unwrap();
     let g1 = g1(simulator.address(), Settings::default(), tap);
-    ask(&g1, Verb::List).unwrap();
+    ask(&g1, RobotRequest::List).unwrap();
     g1.shut_down();
     drop(simulator);
     for file in [hosts, robots] {

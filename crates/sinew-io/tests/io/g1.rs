@@ -11,8 +11,8 @@ use sinew_io::{
 };
 use sinew_robot::{
     Code,
-    teach::{Answer, Event, Link, Settings, State, Target, Verb},
-    trajectory::{Document, G1_ARMS, Interpolation, Manner, Plan, Recording},
+    teach::{Answer, Event, Link, Playback, RobotRequest, Settings, State, Target},
+    trajectory::{Document, G1_ARMS, Plan, PlanOptions, Recording},
 };
 use sinew_sim::g1::Options;
 use sinew_wire::teach::Layout;
@@ -45,25 +45,22 @@ fn until(g1: &G1, what: &str, holds: impl Fn(&State) -> bool) {
     }
 }
 
-fn ask(g1: &G1, verb: Verb) -> Result<Answer, sinew_robot::Refusal> {
+fn ask(g1: &G1, verb: RobotRequest) -> Result<Answer, sinew_robot::Refusal> {
     Builder::new_current_thread().build().unwrap().block_on(g1.teach(verb, "test"))
 }
 
-fn play(name: &str) -> Verb {
-    Verb::Play {
+fn play(name: &str) -> RobotRequest {
+    RobotRequest::Play {
         action: Target::Name(name.into()),
-        frames: 0,
-        duration_ms: 0,
-        interpolation: Interpolation::Linear,
-        looped: false,
-        speed: None,
-        library: false,
+        how: Playback::default(),
         keyframes: None,
     }
 }
 
 fn names(g1: &G1) -> Vec<String> {
-    let Answer::List { actions, .. } = ask(g1, Verb::List).unwrap() else { panic!("no list") };
+    let Answer::List { actions, .. } = ask(g1, RobotRequest::List).unwrap() else {
+        panic!("no list")
+    };
     actions.into_iter().map(|action| action.name).collect()
 }
 
@@ -74,17 +71,17 @@ fn a_motion_is_taught_and_played_in_both_layouts() {
         let simulator = simulator(None);
         let g1 = g1(simulator.address(), layout);
         assert!(names(&g1).is_empty());
-        ask(&g1, Verb::Enter).unwrap();
-        ask(&g1, Verb::RecordStart { name: Some("wave".into()) }).unwrap();
+        ask(&g1, RobotRequest::Enter).unwrap();
+        ask(&g1, RobotRequest::RecordStart { name: Some("wave".into()) }).unwrap();
         until(&g1, "frames", |state| state.recorded_frames >= 25);
-        ask(&g1, Verb::RecordStop).unwrap();
-        let saved = ask(&g1, Verb::Save { name: None, looped: false, library: false }).unwrap();
+        ask(&g1, RobotRequest::RecordStop).unwrap();
+        let saved = ask(&g1, RobotRequest::Save { name: None, looped: false }).unwrap();
         let Answer::Save { keyframes, error_rad, .. } = saved else { panic!("{saved:?}") };
         assert!(keyframes <= 20 && error_rad.is_some());
         assert_eq!(names(&g1), ["wave"]);
         ask(&g1, play("wave")).unwrap();
         until(&g1, "playing", |state| state.playing.is_some());
-        ask(&g1, Verb::Exit).unwrap();
+        ask(&g1, RobotRequest::Exit).unwrap();
         until(&g1, "exit", |state| !state.teaching && state.playing.is_none());
         assert_eq!(ask(&g1, play("never saved")).unwrap_err().code, Code::NotFound);
         g1.shut_down();
@@ -96,12 +93,12 @@ fn actions_survive_the_robots_restart() {
     let store = std::env::temp_dir().join(format!("sinew-io-store-{}", std::process::id()));
     let robot = simulator(Some(store.clone()));
     let host = g1(robot.address(), Layout::Documented);
-    ask(&host, Verb::Enter).unwrap();
-    ask(&host, Verb::RecordStart { name: None }).unwrap();
+    ask(&host, RobotRequest::Enter).unwrap();
+    ask(&host, RobotRequest::RecordStart { name: None }).unwrap();
     until(&host, "frames", |state| state.recorded_frames >= 5);
-    ask(&host, Verb::RecordStop).unwrap();
+    ask(&host, RobotRequest::RecordStop).unwrap();
     // A name that would be a path, were it used as one.
-    ask(&host, Verb::Save { name: Some("../up".into()), looped: false, library: false }).unwrap();
+    ask(&host, RobotRequest::Save { name: Some("../up".into()), looped: false }).unwrap();
     host.shut_down();
     drop(robot);
     let robot = simulator(Some(store.clone()));
@@ -119,7 +116,7 @@ fn actions_survive_the_robots_restart() {
 fn the_end_of_the_daemon_ends_teaching() {
     let simulator = simulator(None);
     let first = g1(simulator.address(), Layout::Documented);
-    ask(&first, Verb::Enter).unwrap();
+    ask(&first, RobotRequest::Enter).unwrap();
     first.shut_down();
     let second = g1(simulator.address(), Layout::Documented);
     until(&second, "mode", |state| state.mode.is_some());
@@ -131,7 +128,7 @@ fn the_end_of_the_daemon_ends_teaching() {
 fn nobody_there_is_unconfirmed_or_lost_and_never_success() {
     let silent = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let g1 = G1::spawn(silent.local_addr().unwrap(), Settings::default()).unwrap();
-    let code = ask(&g1, Verb::List).unwrap_err().code;
+    let code = ask(&g1, RobotRequest::List).unwrap_err().code;
     assert!(matches!(code, Code::Unconfirmed | Code::LinkLost), "{code:?}");
     g1.shut_down();
 }
@@ -148,7 +145,7 @@ fn hostile_datagrams_disturb_neither_side() {
         header.extend(&datagram);
         stranger.send_to(&header, simulator.address()).unwrap();
     }
-    ask(&g1, Verb::Enter).unwrap();
+    ask(&g1, RobotRequest::Enter).unwrap();
     assert!(names(&g1).is_empty());
     g1.shut_down();
 }
@@ -188,17 +185,18 @@ fn what_was_asked_for_before_a_stop_is_not_begun_after_it() {
     let g1 = g1(simulator.address(), Layout::Documented);
     let runtime = Builder::new_current_thread().build().unwrap();
     let ticket = g1.ticket();
-    runtime.block_on(g1.teach_since(ticket, Verb::List, "test")).unwrap();
+    runtime.block_on(g1.teach_since(ticket, RobotRequest::List, "test")).unwrap();
     g1.stop("somebody");
-    let refusal = runtime.block_on(g1.teach_since(ticket, Verb::Enter, "test")).unwrap_err();
+    let refusal =
+        runtime.block_on(g1.teach_since(ticket, RobotRequest::Enter, "test")).unwrap_err();
     assert_eq!(refusal.code, Code::NotReady);
     assert!(refusal.message.contains("somebody"), "{refusal}");
     assert!(!g1.state().teaching);
     // A stop that is a verb counts as well.
     let ticket = g1.ticket();
-    ask(&g1, Verb::Stop).unwrap();
-    assert!(runtime.block_on(g1.teach_since(ticket, Verb::Enter, "test")).is_err());
-    ask(&g1, Verb::Enter).unwrap();
+    ask(&g1, RobotRequest::Stop).unwrap();
+    assert!(runtime.block_on(g1.teach_since(ticket, RobotRequest::Enter, "test")).is_err());
+    ask(&g1, RobotRequest::Enter).unwrap();
     g1.shut_down();
 }
 
@@ -211,14 +209,14 @@ fn a_motion_of_two_pieces_is_played_over_udp() {
         recording.push(index * 75, pose).unwrap();
     }
     let document = Document { recording, ..Document::default() };
-    let plan = Plan::new(&document, 0, Manner::default(), &G1_ARMS).unwrap();
+    let plan = Plan::new(&document, 0, PlanOptions::default(), &G1_ARMS).unwrap();
     assert_eq!(plan.pieces.len(), 2);
     for layout in [Layout::Documented, Layout::Compact] {
         let simulator = simulator(None);
         let g1 = g1(simulator.address(), layout);
         until(&g1, "pose", |state| state.positions.is_some());
         let (name, plan) = ("zigzag".to_owned(), Arc::new(plan.clone()));
-        ask(&g1, Verb::Perform { name, plan, looped: false }).unwrap();
+        ask(&g1, RobotRequest::Perform { name, plan, looped: false }).unwrap();
         until(&g1, "end", |state| state.playing.is_none());
         assert!(g1.state().positions.unwrap()[3].abs() < 0.04);
         g1.shut_down();
@@ -233,7 +231,7 @@ fn a_hand_moves_soft_arms_and_no_others() {
     let simulator = G1Simulator::spawn(options).unwrap();
     let (g1, hand) = (g1(simulator.address(), Layout::Documented), simulator.hand());
     hand.move_arm(3, 0.5);
-    ask(&g1, Verb::Enter).unwrap();
+    ask(&g1, RobotRequest::Enter).unwrap();
     until(&g1, "pose", |state| state.positions.is_some());
     assert_eq!(g1.state().positions.unwrap(), [0.0; 12], "it was stiff");
     hand.move_arm(3, 0.5);
@@ -245,11 +243,11 @@ fn a_hand_moves_soft_arms_and_no_others() {
 /// One that has been taught a motion which repeats, over UDP.
 fn taught(simulator: &G1Simulator) -> G1 {
     let g1 = g1(simulator.address(), Layout::Documented);
-    ask(&g1, Verb::Enter).unwrap();
-    ask(&g1, Verb::RecordStart { name: None }).unwrap();
+    ask(&g1, RobotRequest::Enter).unwrap();
+    ask(&g1, RobotRequest::RecordStart { name: None }).unwrap();
     until(&g1, "frames", |state| state.recorded_frames >= 25);
-    ask(&g1, Verb::RecordStop).unwrap();
-    ask(&g1, Verb::Save { name: Some("wave".into()), looped: true, library: false }).unwrap();
+    ask(&g1, RobotRequest::RecordStop).unwrap();
+    ask(&g1, RobotRequest::Save { name: Some("wave".into()), looped: true }).unwrap();
     g1
 }
 
@@ -282,15 +280,15 @@ fn what_was_asked_for_before_a_takeover_does_not_move_the_arms_after_it() {
     let g1 = taught(&simulator);
     let runtime = Builder::new_current_thread().build().unwrap();
     let ticket = g1.ticket();
-    runtime.block_on(g1.teach_since(ticket, Verb::List, "former")).unwrap();
+    runtime.block_on(g1.teach_since(ticket, RobotRequest::List, "former")).unwrap();
     g1.taken("newcomer");
-    for verb in [play("wave"), Verb::Enter] {
+    for verb in [play("wave"), RobotRequest::Enter] {
         let refusal = runtime.block_on(g1.teach_since(ticket, verb, "former")).unwrap_err();
         assert_eq!(refusal.code, Code::NotReady);
         assert!(refusal.message.contains("newcomer took the controls"), "{refusal}");
     }
     // What moves nothing is done, and so is what the new holder asks for.
-    let save = Verb::Save { name: Some("kept".into()), looped: false, library: false };
+    let save = RobotRequest::Save { name: Some("kept".into()), looped: false };
     runtime.block_on(g1.teach_since(ticket, save, "former")).unwrap();
     runtime.block_on(g1.teach_since(g1.ticket(), play("wave"), "newcomer")).unwrap();
     g1.shut_down();

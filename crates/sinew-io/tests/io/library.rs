@@ -8,8 +8,10 @@ mod races;
 use std::{fs, path::Path};
 
 use sinew_io::library::{Entry, Library, MAX_MOTIONS};
-use sinew_robot::{Code, Refusal, trajectory::Document};
-use sinew_wire::teach::Keyframe;
+use sinew_robot::{
+    Code, Refusal,
+    trajectory::{Document, Keyframe},
+};
 use tempfile::TempDir;
 
 /// A library in a directory that is yet to be made.

@@ -1,7 +1,8 @@
 use serde::Serialize;
-use sinew_wire::teach::Keyframe;
 
-/// What a verb brought about.
+use crate::trajectory::Keyframe;
+
+/// What a request of a robot brought about.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 #[non_exhaustive]

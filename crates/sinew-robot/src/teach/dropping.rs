@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use sinew_wire::teach::Command;
 
-use super::{Session, Verb, requests::not_ready};
+use super::{RobotRequest, Session, requests::not_ready};
 use crate::{Code, Refusal};
 
 /// Requests that will not be carried out.
@@ -21,13 +21,15 @@ impl Session {
     /// teaching, and goes on.
     pub(super) fn drop_motions(&mut self, why: &str) {
         self.performance = None;
-        let is_play = |verb: &Verb| matches!(verb, Verb::Play { .. } | Verb::Perform { .. });
-        if self.active.as_ref().is_some_and(|active| is_play(&active.verb)) {
+        let is_play = |request: &RobotRequest| {
+            matches!(request, RobotRequest::Play { .. } | RobotRequest::Perform { .. })
+        };
+        if self.active.as_ref().is_some_and(|active| is_play(&active.request)) {
             self.rehearsed = None;
             self.drop_active(why);
         }
         let dropped: VecDeque<_>;
-        (dropped, self.queue) = self.queue.drain(..).partition(|waiting| waiting.verb.moves());
+        (dropped, self.queue) = self.queue.drain(..).partition(|waiting| waiting.request.moves());
         for waiting in dropped {
             self.done(waiting.id, Err(not_ready(why)));
         }
@@ -38,7 +40,7 @@ impl Session {
         // A list that only looks up a name has started nothing.
         let begun = active.exchange.command() != Command::List;
         let code = if begun { Code::Unconfirmed } else { Code::NotReady };
-        let message = format!("{why} before the robot answered {}", active.verb.op());
+        let message = format!("{why} before the robot answered {}", active.request.op());
         self.done(active.id, Err(Refusal::new(code, message)));
     }
 

@@ -6,7 +6,7 @@ use std::{
 use sinew_wire::teach::{Command, Message, Sequence};
 
 use super::{
-    Answer, Event, Link, RequestId, Session, Verb,
+    Answer, Event, Link, RequestId, RobotRequest, Session,
     exchange::{Exchange, Waited},
     take::Take,
 };
@@ -72,7 +72,7 @@ impl Session {
 
     /// Ends what plays, and no more than has to end with it.
     pub(super) fn end_playback(&mut self, now: Instant, by: String) {
-        if let Some(exit) = self.active.take_if(|active| active.verb == Verb::Exit) {
+        if let Some(exit) = self.active.take_if(|active| active.request == RobotRequest::Exit) {
             return self.end_with(now, Some((exit.id, Wanted::Exit)), exit.by);
         }
         let ends_more = self.ending.as_ref().is_some_and(|ending| !ending.playback_alone);

@@ -1,17 +1,19 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use sinew_wire::teach::JOINTS;
 
 use super::{Answer, Link, RequestId};
-use crate::{Refusal, trajectory::Recording};
+use crate::{
+    Refusal,
+    trajectory::{Pose, Recording},
+};
 
 /// What a session wants done.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Output {
     /// Send this datagram.
     Transmit(Vec<u8>),
-    /// Reduce this to [`KEYFRAME_SLOTS`](sinew_wire::teach::KEYFRAME_SLOTS) keyframes, which takes
+    /// Reduce this to [`Session::CARRIES`](super::Session::CARRIES)' keyframes, which takes
     /// a while, and hand the result to [`Session::handle_reduced`](super::Session::handle_reduced).
     Reduce {
         /// The request it is for.
@@ -90,9 +92,9 @@ pub enum Event {
     /// The robot's pose.
     Status {
         /// Joint positions in the order of the slots, rad.
-        positions: [f32; JOINTS],
+        positions: Pose,
         /// Joint velocities, rad/s.
-        velocities: [f32; JOINTS],
+        velocities: Pose,
         /// The robot's clock.
         time_ms: u32,
         /// What it does.

@@ -4,7 +4,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sinew_wire::teach::{Command, Keyframes, Message, Play, Sequence};
+use sinew_wire::teach::{Command, Message, Play, Sequence};
 
 use super::{
     Answer, Performed, Session,
@@ -13,10 +13,11 @@ use super::{
     requests::not_ready,
     saving::ROUGH,
     session::later,
+    wire::to_wire,
 };
 use crate::{
     Code, Refusal,
-    trajectory::{Piece, Plan},
+    trajectory::{Piece, Plan, Pose},
 };
 
 /// How much longer than it should a piece may take before it counts as over.
@@ -53,7 +54,7 @@ pub(super) struct Rehearsed {
 
 impl Performance {
     /// A performance from the present pose, with its first piece in `left`.
-    pub(super) fn new(plan: &Arc<Plan>, looped: bool, present: &[f32; 12]) -> Self {
+    pub(super) fn new(plan: &Arc<Plan>, looped: bool, present: &Pose) -> Self {
         let (plan, exchange) = (Arc::clone(plan), None);
         let left = pass(&plan, present);
         Performance { plan, looped, left, exchange, number: 1 }
@@ -87,7 +88,7 @@ impl Performance {
     /// The next piece of this pass, and how long it takes.
     pub(super) fn next(&mut self) -> Result<Option<(Message<'static>, u32)>, Refusal> {
         let Some(piece) = self.left.pop_front() else { return Ok(None) };
-        let keyframes = Keyframes::new(&piece.keyframes)
+        let keyframes = to_wire(&piece.keyframes)
             .map_err(|error| Refusal::new(Code::Unsupported, error.to_string()))?;
         let message = Message::Play(Play {
             action_id: self.number,
@@ -104,7 +105,7 @@ impl Performance {
 
 /// All pieces from a pose to the end of the motion. One whose joints all stay where they are has
 /// no keyframes, which in a play would mean something else: it is left out.
-fn pass(plan: &Plan, present: &[f32; 12]) -> VecDeque<Piece> {
+fn pass(plan: &Plan, present: &Pose) -> VecDeque<Piece> {
     let pieces = plan.approach(present).into_iter().chain(plan.pieces.iter().cloned());
     pieces.filter(|piece| !piece.keyframes.is_empty()).collect()
 }

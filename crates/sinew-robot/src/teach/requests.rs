@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use sinew_wire::teach::{Command, Keyframes, Message, Play, Sequence};
 
 use super::{
-    Action, Answer, Event, Link, Playing, RequestId, Session, Target, Verb,
+    Action, Answer, Event, Link, Playing, RequestId, RobotRequest, Session, Target,
     ending::refused,
     exchange::{Exchange, Waited},
     name::new_name,
@@ -11,10 +11,11 @@ use super::{
     receive::MAX_ACTIONS,
     session::later,
     take::Take,
+    wire::to_wire,
 };
 use crate::{
     Code, Refusal,
-    trajectory::{MAX_SAVED_MS, Reduced},
+    trajectory::{Keyframe, MAX_SAVED_MS, Reduced},
 };
 
 /// Requests that may wait for the one before them.
@@ -27,7 +28,7 @@ const PLAY_NOTE: &str = "the action is stored in the robot: its easing, joint li
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) id: RequestId,
-    pub(super) verb: Verb,
+    pub(super) request: RobotRequest,
     by: String,
     since: Instant,
 }
@@ -36,7 +37,7 @@ pub(super) struct Waiting {
 #[derive(Debug)]
 pub(super) struct Active {
     pub(super) id: RequestId,
-    pub(super) verb: Verb,
+    pub(super) request: RobotRequest,
     pub(super) by: String,
     pub(super) exchange: Exchange,
     /// What is answered when the robot has said yes.
@@ -52,58 +53,54 @@ impl Active {
 }
 
 impl Session {
-    pub(super) fn enqueue(&mut self, now: Instant, id: RequestId, verb: Verb, by: &str) {
-        if let Err(refusal) = self.check(now, &verb) {
+    pub(super) fn enqueue(&mut self, now: Instant, id: RequestId, request: RobotRequest, by: &str) {
+        if let Err(refusal) = self.check(now, &request) {
             return self.done(id, Err(refusal));
         }
-        if !verb.is_query() {
+        if !request.is_query() {
             self.asked = now;
         }
-        if verb == Verb::Exit && self.state.link == Link::Lost {
+        if request == RobotRequest::Exit && self.state.link == Link::Lost {
             return self.exit_at_once(now, id, by);
         }
-        self.queue.push_back(Waiting { id, verb, by: by.into(), since: now });
+        self.queue.push_back(Waiting { id, request, by: by.into(), since: now });
     }
 
     /// What can be said at once: about the link, and about what these datagrams cannot do.
-    fn check(&self, now: Instant, verb: &Verb) -> Result<(), Refusal> {
+    fn check(&self, now: Instant, request: &RobotRequest) -> Result<(), Refusal> {
         match self.state.link {
             Link::Closing | Link::Closed => {
                 return Err(Refusal::new(Code::NotReady, self.state.link.to_string()));
             }
-            Link::Lost if *verb != Verb::Exit => return Err(self.link_lost(now)),
+            Link::Lost if *request != RobotRequest::Exit => return Err(self.link_lost(now)),
             _ => {}
         }
         if self.queue.len() >= MAX_WAITING {
             let message = format!("{MAX_WAITING} requests wait already");
             return Err(Refusal::new(Code::Busy, message));
         }
-        match verb {
-            _ if verb.is_of_library() => {
-                Err(Refusal::new(Code::Unsupported, "no library is kept here"))
-            }
-            Verb::Rename { .. } | Verb::Delete { .. } => Err(Refusal::new(
+        match request {
+            RobotRequest::Rename { .. } | RobotRequest::Delete { .. } => Err(Refusal::new(
                 Code::Unsupported,
                 format!(
                     "the teaching datagrams have no {}: the documents describe none; a real G1 \
                      does it over WebRTC",
-                    verb.op()
+                    request.op()
                 ),
             )),
-            Verb::RecordStart { name: Some(name) } | Verb::Save { name: Some(name), .. } => {
-                new_name(name).map(drop)
-            }
-            Verb::Play { looped: true, .. } => Err(Refusal::new(
+            RobotRequest::RecordStart { name: Some(name) }
+            | RobotRequest::Save { name: Some(name), .. } => new_name(name).map(drop),
+            RobotRequest::Play { how, .. } if how.looped => Err(Refusal::new(
                 Code::Unsupported,
                 "loop: a play has no place for it in the teaching datagrams; give it to save, or \
                  play the motion from the library",
             )),
-            Verb::Play { speed: Some(_), .. } => Err(Refusal::new(
+            RobotRequest::Play { how, .. } if how.speed.is_some() => Err(Refusal::new(
                 Code::Unsupported,
                 "speed: a play has no place for it in the teaching datagrams; give duration_ms, \
                  or play the motion from the library",
             )),
-            Verb::Play { action, keyframes, .. } => {
+            RobotRequest::Play { action, keyframes, .. } => {
                 if let Target::Id(id) = action
                     && !(1..=MAX_ACTIONS).contains(id)
                 {
@@ -148,11 +145,11 @@ impl Session {
             && self.resuming.is_none()
             && let Some(waiting) = self.queue.front()
         {
-            if let Waiting { id, verb: Verb::Save { name, .. }, .. } = waiting {
+            if let Waiting { id, request: RobotRequest::Save { name, .. }, .. } = waiting {
                 let (id, name) = (*id, name.clone());
                 self.prepare_save(now, id, name.as_deref());
             } else if let Some(waiting) = self.queue.pop_front() {
-                let prepared = self.prepared(&waiting.verb);
+                let prepared = self.prepared(&waiting.request);
                 self.start(now, waiting, prepared);
             }
         }
@@ -170,7 +167,7 @@ impl Session {
         }
         self.preparing = None;
         let Some(waiting) = self.queue.pop_front() else { return };
-        let Verb::Save { name, looped, .. } = &waiting.verb else { return };
+        let RobotRequest::Save { name, looped, .. } = &waiting.request else { return };
         let prepared =
             result.and_then(|reduced| self.save_message(now, name.as_deref(), *looped, reduced));
         self.start(now, waiting, prepared);
@@ -182,50 +179,53 @@ impl Session {
         waiting: Waiting,
         prepared: Result<(Message<'static>, Answer), Refusal>,
     ) {
-        let Waiting { id, verb, by, .. } = waiting;
+        let Waiting { id, request, by, .. } = waiting;
         match prepared {
             Err(refusal) => self.done(id, Err(refusal)),
             Ok((message, answer)) => {
                 let exchange = self.exchange(now, message);
-                let began_teaching = verb == Verb::Enter && !self.state.teaching;
-                self.begin_effects(now, &verb, &by);
-                self.active = Some(Active { id, verb, by, exchange, answer, began_teaching });
+                let began_teaching = request == RobotRequest::Enter && !self.state.teaching;
+                self.begin_effects(now, &request, &by);
+                self.active = Some(Active { id, request, by, exchange, answer, began_teaching });
             }
         }
     }
 
-    /// The message for a verb and what to answer when the robot has said yes.
-    fn prepared(&mut self, verb: &Verb) -> Result<(Message<'static>, Answer), Refusal> {
-        let moves = matches!(verb, Verb::Enter | Verb::RecordStart { .. } | Verb::Play { .. });
+    /// The message for a request and what to answer when the robot has said yes.
+    fn prepared(&mut self, request: &RobotRequest) -> Result<(Message<'static>, Answer), Refusal> {
+        let moves = matches!(
+            request,
+            RobotRequest::Enter | RobotRequest::RecordStart { .. } | RobotRequest::Play { .. }
+        );
         if moves && self.performance.is_some() {
             return Err(not_ready("a motion is being played in pieces; stop it first"));
         }
         let list = Message::ListRequest { rest: &[] };
         let record = |on: bool| Message::Record { flag: u32::from(on), rest: &[] };
-        Ok(match verb {
-            Verb::Enter => {
+        Ok(match request {
+            RobotRequest::Enter => {
                 let pose_known = self.state.positions.is_some();
                 (self.enter_message(), Answer::Enter { pose_known })
             }
-            Verb::Exit => (Message::Exit { mode_flags: 0, rest: &[] }, Answer::Exit),
-            Verb::RecordStart { name } => {
+            RobotRequest::Exit => (Message::Exit { mode_flags: 0, rest: &[] }, Answer::Exit),
+            RobotRequest::RecordStart { name } => {
                 if !self.state.teaching {
                     return Err(not_ready("the robot is not being taught; enter first"));
                 }
                 (record(true), Answer::RecordStart { name: name.clone() })
             }
-            Verb::RecordStop => {
+            RobotRequest::RecordStop => {
                 if !self.state.recording {
                     return Err(not_ready("no recording runs"));
                 }
                 (record(false), Answer::Exit)
             }
-            Verb::Play { action: Target::Id(id), .. } => self.play_message(*id, verb)?,
+            RobotRequest::Play { action: Target::Id(id), .. } => self.play_message(*id, request)?,
             // By name: the list tells the number.
-            Verb::Play { .. } | Verb::List => {
+            RobotRequest::Play { .. } | RobotRequest::List => {
                 (list, Answer::List { actions: Vec::new(), unlisted: 0 })
             }
-            Verb::Perform { name, plan, looped } => {
+            RobotRequest::Perform { name, plan, looped } => {
                 let mut performance = self.performance(plan, *looped)?;
                 let answer = performance.answer(name);
                 let Some((message, first_ms)) = performance.next()? else {
@@ -241,17 +241,17 @@ impl Session {
     pub(super) fn play_message(
         &self,
         id: u32,
-        verb: &Verb,
+        request: &RobotRequest,
     ) -> Result<(Message<'static>, Answer), Refusal> {
-        let Verb::Play { frames, duration_ms, interpolation, keyframes, .. } = verb else {
+        let RobotRequest::Play { how, keyframes, .. } = request else {
             return Err(Refusal::new(Code::Unsupported, "not a play"));
         };
         let keyframes = slots(keyframes.as_deref().unwrap_or_default())?;
         let message = Message::Play(Play {
             action_id: id,
-            frame_count: *frames,
-            duration_ms: *duration_ms,
-            interpolation: (*interpolation).into(),
+            frame_count: how.frames,
+            duration_ms: how.duration_ms,
+            interpolation: how.interpolation.into(),
             keyframes,
             rest: &[],
         });
@@ -262,9 +262,9 @@ impl Session {
     }
 
     /// What counts from the moment of sending, since the robot may act on it unheard.
-    fn begin_effects(&mut self, now: Instant, verb: &Verb, by: &str) {
-        match verb {
-            Verb::Enter => {
+    fn begin_effects(&mut self, now: Instant, request: &RobotRequest, by: &str) {
+        match request {
+            RobotRequest::Enter => {
                 self.exit_on_return = false;
                 self.maintain_at = Some(later(now, self.settings.maintain));
                 if !std::mem::replace(&mut self.state.teaching, true) {
@@ -272,12 +272,12 @@ impl Session {
                 }
             }
             // Maintenance after it would enter again, and a piece would play on.
-            Verb::Exit => {
+            RobotRequest::Exit => {
                 self.maintain_at = None;
                 self.performance = None;
             }
-            Verb::RecordStart { name } => self.trial = Some(Take::new(now, name.clone())),
-            Verb::RecordStop => {
+            RobotRequest::RecordStart { name } => self.trial = Some(Take::new(now, name.clone())),
+            RobotRequest::RecordStop => {
                 if let Some(take) = &mut self.take {
                     take.end(now);
                 }
@@ -298,12 +298,12 @@ impl Session {
             self.state.counters.unasked += 1;
             return;
         };
-        let Verb::Play { action: Target::Name(name), .. } = &active.verb else {
+        let RobotRequest::Play { action: Target::Name(name), .. } = &active.request else {
             return self.done(active.id, Ok(Answer::List { actions, unlisted }));
         };
         let found = actions.iter().find(|action| action.name == *name);
         let found = found.ok_or_else(|| no_such_action(name, &actions));
-        match found.and_then(|action| self.play_message(action.id, &active.verb)) {
+        match found.and_then(|action| self.play_message(action.id, &active.request)) {
             Err(refusal) => self.done(active.id, Err(refusal)),
             Ok((message, answer)) => {
                 let exchange = self.exchange(now, message);
@@ -328,8 +328,8 @@ impl Session {
             self.done(active.id, Ok(answer));
         } else {
             self.turned_down(now, &active);
-            let mut refusal = refused(active.verb.op(), status);
-            if matches!(active.verb, Verb::Save { .. }) {
+            let mut refusal = refused(active.request.op(), status);
+            if matches!(active.request, RobotRequest::Save { .. }) {
                 refusal
                     .message
                     .push_str("; a name that is taken, a full store and a full disk are likely");
@@ -348,15 +348,15 @@ impl Session {
 
     /// The robot did it, or may have done it.
     fn carried_out(&mut self, now: Instant, active: &Active) -> Answer {
-        match &active.verb {
-            Verb::Exit => {
+        match &active.request {
+            RobotRequest::Exit => {
                 self.teaching_ended(&active.by);
                 // 0x0E ends playback too. One that was seen is seen to end; another never will be.
                 if self.state.playing.as_ref().is_some_and(|playing| !playing.observed) {
                     self.play_ended("exit");
                 }
             }
-            Verb::RecordStart { name } => {
+            RobotRequest::RecordStart { name } => {
                 self.take = Some(self.trial.take().unwrap_or_else(|| Take::new(now, None)));
                 self.state.recording = true;
                 self.state.recording_name.clone_from(name);
@@ -364,12 +364,14 @@ impl Session {
                 let frames = self.state.recorded_frames;
                 self.event(Event::Recording { on: true, frames, by: active.by.clone() });
             }
-            Verb::RecordStop => {
+            RobotRequest::RecordStop => {
                 self.recording_ended(&active.by);
                 return self.record_answer();
             }
-            Verb::Play { duration_ms, .. } => self.play_began(now, &active.answer, *duration_ms),
-            Verb::Perform { .. } => self.performance_began(now, &active.answer),
+            RobotRequest::Play { how, .. } => {
+                self.play_began(now, &active.answer, how.duration_ms);
+            }
+            RobotRequest::Perform { .. } => self.performance_began(now, &active.answer),
             _ => {}
         }
         active.answer.clone()
@@ -377,12 +379,14 @@ impl Session {
 
     /// The robot said no: what was assumed on sending is taken back.
     fn turned_down(&mut self, now: Instant, active: &Active) {
-        match &active.verb {
-            Verb::Enter if active.began_teaching => self.teaching_ended("the robot refused"),
-            Verb::Exit => self.maintain_at = Some(later(now, self.settings.maintain)),
-            Verb::RecordStart { .. } => self.trial = None,
-            Verb::Perform { .. } => self.rehearsed = None,
-            Verb::RecordStop => {
+        match &active.request {
+            RobotRequest::Enter if active.began_teaching => {
+                self.teaching_ended("the robot refused")
+            }
+            RobotRequest::Exit => self.maintain_at = Some(later(now, self.settings.maintain)),
+            RobotRequest::RecordStart { .. } => self.trial = None,
+            RobotRequest::Perform { .. } => self.rehearsed = None,
+            RobotRequest::RecordStop => {
                 if let Some(take) = &mut self.take {
                     take.go_on();
                 }
@@ -399,10 +403,10 @@ impl Session {
             self.carried_out(now, &active);
         }
         // Nothing more is sent to a robot that may have missed the first piece.
-        if matches!(active.verb, Verb::Perform { .. }) {
+        if matches!(active.request, RobotRequest::Perform { .. }) {
             self.performance = None;
         }
-        let refusal = self.unanswered(now, active.verb.op());
+        let refusal = self.unanswered(now, active.request.op());
         self.done(active.id, Err(refusal));
     }
 
@@ -446,9 +450,11 @@ impl Session {
 
     /// Whether a motion that repeats waits to be played, or for its first piece to be answered.
     pub(super) fn will_repeat(&self) -> bool {
-        let waiting = self.queue.iter().map(|waiting| &waiting.verb);
-        let active = self.active.as_ref().map(|active| &active.verb);
-        waiting.chain(active).any(|verb| matches!(verb, Verb::Perform { looped: true, .. }))
+        let waiting = self.queue.iter().map(|waiting| &waiting.request);
+        let active = self.active.as_ref().map(|active| &active.request);
+        waiting
+            .chain(active)
+            .any(|request| matches!(request, RobotRequest::Perform { looped: true, .. }))
     }
 
     pub(super) fn done(&mut self, id: RequestId, outcome: Result<Answer, Refusal>) {
@@ -460,8 +466,8 @@ impl Session {
     }
 }
 
-fn slots(keyframes: &[sinew_wire::teach::Keyframe]) -> Result<Keyframes, Refusal> {
-    Keyframes::new(keyframes).map_err(|error| invalid(error.to_string()))
+fn slots(keyframes: &[Keyframe]) -> Result<Keyframes, Refusal> {
+    to_wire(keyframes).map_err(|error| invalid(error.to_string()))
 }
 
 fn no_such_action(name: &str, actions: &[Action]) -> Refusal {

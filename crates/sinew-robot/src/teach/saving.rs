@@ -1,9 +1,10 @@
 use std::time::Instant;
 
-use sinew_wire::teach::{JOINTS, Keyframes, Message, Save, State};
+use sinew_wire::teach::{JOINTS, Message, Save, State};
 
 use super::{
     Answer, RequestId, Session, name::new_name, requests::not_ready, status::Stream, take::Take,
+    wire::to_wire,
 };
 use crate::{
     Code, Refusal,
@@ -63,7 +64,7 @@ impl Session {
     ) -> Result<(Message<'static>, Answer), Refusal> {
         let time = self.save_time(now)?;
         let (name, take) = self.savable(name)?;
-        let keyframes = Keyframes::new(&reduced.keyframes)
+        let keyframes = to_wire(&reduced.keyframes)
             .map_err(|error| Refusal::new(Code::Unsupported, error.to_string()))?;
         let (duration_ms, frames) = (take.duration_ms(), take.recording().len());
         let field = new_name(&name)?;

@@ -6,7 +6,7 @@ use std::{
 use sinew_wire::teach::Sequence;
 
 use super::{
-    Action, Event, Link, Output, Settings, State, Verb,
+    Action, Carries, Event, Link, Output, RobotRequest, Settings, State,
     cycle::Cycle,
     ending::Ending,
     exchange::{Exchange, Outbox},
@@ -14,14 +14,12 @@ use super::{
     requests::{Active, Waiting},
     status::Stream,
     take::Take,
+    wire::CARRIES,
 };
 use crate::{
-    Code, Refusal,
+    Code, Refusal, RequestId,
     trajectory::{Error, Reduced},
 };
-
-/// Names a request in the event that tells how it ended.
-pub type RequestId = u64;
 
 /// How long a silent robot is taken to be teaching still. After as long a peer forgets who taught
 /// it, so what it does then is anybody's guess.
@@ -76,6 +74,9 @@ pub struct Session {
 }
 
 impl Session {
+    /// What the datagrams can carry.
+    pub const CARRIES: Carries = CARRIES;
+
     /// A session that begins to open the link at once.
     pub fn new(settings: Settings, now: Instant) -> Self {
         let mut session = Session {
@@ -156,15 +157,15 @@ impl Session {
     }
 
     /// Asks for something. How it ended comes as [`Event::Done`]. `by` names who asked, for
-    /// messages only. Requests are carried out one after the other; [`Verb::Stop`] is
+    /// messages only. Requests are carried out one after the other; [`RobotRequest::Stop`] is
     /// [`stop`](Self::stop).
-    pub fn request(&mut self, now: Instant, verb: Verb, by: &str) -> RequestId {
-        if verb == Verb::Stop {
+    pub fn request(&mut self, now: Instant, request: RobotRequest, by: &str) -> RequestId {
+        if request == RobotRequest::Stop {
             return self.stop(now, by);
         }
         self.advance(now);
         let id = self.new_id();
-        self.enqueue(now, id, verb, by);
+        self.enqueue(now, id, request, by);
         self.advance(now);
         id
     }

@@ -1,10 +1,9 @@
 use std::{fmt, sync::Arc, time::Instant};
 
 use serde::Serialize;
-use sinew_wire::teach::JOINTS;
 pub use sinew_wire::teach::{MODE_IDLE, MODE_PLAYING, MODE_RECORDING, MODE_TEACHING};
 
-use crate::trajectory::Recording;
+use crate::trajectory::{Pose, Recording};
 
 /// What is known about a robot that can be taught.
 #[derive(Debug, Clone, Serialize)]
@@ -36,9 +35,9 @@ pub struct State {
     /// What the robot says it does; none when it does not push its status, or no longer.
     pub mode: Option<u32>,
     /// Joint positions in the order of the slots, rad; none as with `mode`.
-    pub positions: Option<[f32; JOINTS]>,
+    pub positions: Option<Pose>,
     /// Joint velocities, rad/s; none as with `mode`.
-    pub velocities: Option<[f32; JOINTS]>,
+    pub velocities: Option<Pose>,
     /// What went over the wire.
     pub counters: Counters,
 }

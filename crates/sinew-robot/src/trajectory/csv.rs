@@ -1,8 +1,6 @@
 use std::fmt::Write;
 
-use sinew_wire::teach::JOINTS;
-
-use super::{Error, Imported, JointMap, Recording, recording::check_size};
+use super::{Error, Imported, JOINTS, JointMap, Recording, recording::check_size};
 
 const TIME: &str = "time_ms";
 

@@ -1,7 +1,6 @@
 use serde::Serialize;
-use sinew_wire::teach::{self, JOINTS, Keyframe};
 
-use super::Pose;
+use super::{JOINTS, Keyframe, Pose};
 
 /// How values between keyframes are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -33,16 +32,6 @@ impl Interpolation {
     /// The one of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Interpolation::ALL.into_iter().find(|way| way.name() == name)
-    }
-}
-
-impl From<Interpolation> for teach::Interpolation {
-    fn from(way: Interpolation) -> Self {
-        match way {
-            Interpolation::Linear => teach::Interpolation::Linear,
-            Interpolation::Cubic => teach::Interpolation::Cubic,
-            Interpolation::Smooth => teach::Interpolation::Smooth,
-        }
     }
 }
 

@@ -2,9 +2,10 @@ use std::fmt::Write;
 
 use serde::Deserialize;
 use serde_json::Value;
-use sinew_wire::teach::{JOINTS, Keyframe};
 
-use super::{Curves, Error, Interpolation, JointMap, Recording, recording::check_size};
+use super::{
+    Curves, Error, Interpolation, JOINTS, JointMap, Keyframe, Recording, recording::check_size,
+};
 
 /// The version that is written, and the only one that is read.
 pub const VERSION: u32 = 1;

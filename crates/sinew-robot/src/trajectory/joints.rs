@@ -1,6 +1,9 @@
-use sinew_wire::teach::{G1_ARM_JOINTS, JOINTS, Joint};
+use sinew_wire::teach::{G1_ARM_JOINTS, Joint};
 
 use super::Pose;
+
+/// Joints of a motion.
+pub const JOINTS: usize = 12;
 
 /// Which joints the twelve slots are.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,10 +1,8 @@
 use std::collections::BTreeSet;
 
-use sinew_wire::teach::{JOINTS, KEYFRAME_SLOTS, Keyframe};
-
 use super::{
-    Curves, Document, Error, Frame, Interpolation, JointMap, MAX_DURATION_MS, Pose, Recording,
-    reduce,
+    Curves, Document, Error, Frame, Interpolation, JOINTS, JointMap, Keyframe, MAX_DURATION_MS,
+    Pose, Recording, reduce,
 };
 
 /// A piece that is further off than this is divided, if it can be, rad.
@@ -23,12 +21,10 @@ const EASE_VELOCITY: f32 = 1.0;
 const STEEPEST: f32 = 1.5;
 /// The part of the allowed velocity that is for making up what the piece before left undone.
 const CATCHING_UP: f32 = 0.25;
-/// A joint that moves takes two keyframes, so no more of them ease in at once.
-const MOST_AT_ONCE: usize = KEYFRAME_SLOTS / 2;
 
 /// How a motion is to be played.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Manner {
+pub struct PlanOptions {
     /// How values between keyframes are found, for motions that are given by keyframes.
     pub interpolation: Interpolation,
     /// 1 is as recorded; 0.05 to 4.
@@ -36,6 +32,8 @@ pub struct Manner {
     /// Fastest that a joint may turn, rad/s; where the motion is faster it takes longer, for all
     /// joints alike. The robot's own guard is at 10.
     pub max_velocity: f32,
+    /// Most keyframes in a piece: what the robot takes at once.
+    pub keyframes: usize,
 }
 
 /// A part of a motion that has few enough keyframes to be sent at once.
@@ -43,7 +41,7 @@ pub struct Manner {
 pub struct Piece {
     /// How long it takes.
     pub duration_ms: u32,
-    /// At most twenty; times are from the beginning of the piece. A joint without any stays where
+    /// As few as the robot takes at once; times are from the beginning of the piece. A joint without any stays where
     /// the piece before left it; one with some begins there.
     pub keyframes: Vec<Keyframe>,
     /// How values between them are found.
@@ -52,7 +50,7 @@ pub struct Piece {
     pub error: f32,
 }
 
-/// A motion made ready for a robot that takes twenty keyframes at a time: within the joint limits,
+/// A motion made ready for a robot that takes so many keyframes at a time: within the joint limits,
 /// no faster than allowed, and without a jump anywhere (of over 0.01 rad where it begins).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
@@ -68,11 +66,18 @@ pub struct Plan {
     pub limited: Vec<&'static str>,
     /// Whether some of it takes longer than it should, since a joint would be too fast.
     pub slowed: bool,
+    /// Most keyframes in a piece.
+    pub keyframes: usize,
 }
 
-impl Default for Manner {
+impl Default for PlanOptions {
     fn default() -> Self {
-        Manner { interpolation: Interpolation::Linear, speed: 1.0, max_velocity: 2.0 }
+        PlanOptions {
+            interpolation: Interpolation::Linear,
+            speed: 1.0,
+            max_velocity: 2.0,
+            keyframes: 20,
+        }
     }
 }
 
@@ -82,23 +87,26 @@ impl Plan {
     pub fn new(
         document: &Document,
         frames: usize,
-        manner: Manner,
+        options: PlanOptions,
         joints: &JointMap,
     ) -> Result<Self, Error> {
-        if !(0.05..=4.0).contains(&manner.speed) {
-            return Err(Error::new("speed", "0.05 to 4", manner.speed));
+        if !(0.05..=4.0).contains(&options.speed) {
+            return Err(Error::new("speed", "0.05 to 4", options.speed));
         }
-        if !(manner.max_velocity > 0.0 && manner.max_velocity.is_finite()) {
-            return Err(Error::new("max_velocity", "more than 0 rad/s", manner.max_velocity));
+        if !(options.max_velocity > 0.0 && options.max_velocity.is_finite()) {
+            return Err(Error::new("max_velocity", "more than 0 rad/s", options.max_velocity));
         }
-        let (recording, moves) = source(document, frames, manner.interpolation)?;
+        if options.keyframes < 2 {
+            return Err(Error::new("keyframes", "at least 2 in a piece", options.keyframes));
+        }
+        let (recording, moves) = source(document, frames, options.interpolation)?;
         let (recording, limited) = limited(&recording, joints)?;
-        let fastest = manner.max_velocity * (1.0 - CATCHING_UP);
-        if f64::from(recording.duration_ms()) / f64::from(manner.speed) > MAX_DURATION_MS.into() {
+        let fastest = options.max_velocity * (1.0 - CATCHING_UP);
+        if f64::from(recording.duration_ms()) / f64::from(options.speed) > MAX_DURATION_MS.into() {
             let wanted = format!("one at which it takes at most {MAX_DURATION_MS} ms");
-            return Err(Error::new("speed", wanted, manner.speed));
+            return Err(Error::new("speed", wanted, options.speed));
         }
-        let wanted = recording.faster(manner.speed)?.without_gaps(LONGEST_MS / 2)?;
+        let wanted = recording.faster(options.speed)?.without_gaps(LONGEST_MS / 2)?;
         let recording = wanted.no_faster_than(fastest)?;
         let slowed = recording.duration_ms() > wanted.duration_ms();
         let Some(first) = recording.frames().first() else {
@@ -108,21 +116,29 @@ impl Plan {
         for (value, moves) in start.iter_mut().zip(moves) {
             *value = value.filter(|_| moves);
         }
-        let pieces = pieces(&recording, manner.max_velocity * CATCHING_UP, joints)?;
+        let pieces = pieces(&recording, options, joints)?;
         let error = pieces.iter().map(|piece| piece.error).fold(0.0, f32::max);
         let duration_ms = pieces.iter().map(|piece| piece.duration_ms).sum();
-        Ok(Plan { start, pieces, error, duration_ms, limited, slowed })
+        Ok(Plan {
+            start,
+            pieces,
+            error,
+            duration_ms,
+            limited,
+            slowed,
+            keyframes: options.keyframes,
+        })
     }
 
-    /// The way from a pose to where the motion begins: gently, and at most ten joints at a time.
-    /// Nothing when they are there already.
+    /// The way from a pose to where the motion begins: gently, and as many joints at a
+    /// time as there are two keyframes for. Nothing when they are there already.
     pub fn approach(&self, present: &Pose) -> Vec<Piece> {
         let ways = present.iter().zip(self.start).enumerate();
         let far: Vec<_> = ways
             .filter_map(|(slot, (&from, to))| to.map(|to| (slot as u16, from, to)))
             .filter(|(_, from, to)| (to - from).abs() > NEAR)
             .collect();
-        far.chunks(MOST_AT_ONCE).map(ease).collect()
+        far.chunks((self.keyframes / 2).max(1)).map(ease).collect()
     }
 }
 
@@ -179,7 +195,12 @@ fn limited(
     Ok((limited, beyond.into_iter().collect()))
 }
 
-fn pieces(recording: &Recording, catching_up: f32, joints: &JointMap) -> Result<Vec<Piece>, Error> {
+fn pieces(
+    recording: &Recording,
+    options: PlanOptions,
+    joints: &JointMap,
+) -> Result<Vec<Piece>, Error> {
+    let catching_up = options.max_velocity * CATCHING_UP;
     let Some(first) = recording.frames().first() else { return Ok(Vec::new()) };
     let mut held = first.positions;
     let mut pieces = Vec::new();
@@ -197,7 +218,7 @@ fn pieces(recording: &Recording, catching_up: f32, joints: &JointMap) -> Result<
         }
         // It begins where the robot really is, which is where the piece before left it.
         let joined = part.beginning_at(held, catching_up, joints);
-        let reduced = reduce(&joined, KEYFRAME_SLOTS)?;
+        let reduced = reduce(&joined, options.keyframes)?;
         if let Some(at) = halves.filter(|_| reduced.error > TOLERANCE) {
             divide(at);
             continue;

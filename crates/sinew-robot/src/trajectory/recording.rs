@@ -1,6 +1,4 @@
-use sinew_wire::teach::JOINTS;
-
-use super::{Error, JointMap};
+use super::{Error, JOINTS, JointMap};
 
 /// Positions of the twelve joints, rad.
 pub type Pose = [f32; JOINTS];
@@ -200,7 +198,8 @@ impl Recording {
     }
 
     /// Every `step`th frame, the first and the last.
-    pub(super) fn thinned(&self, step: usize) -> Recording {
+    #[must_use]
+    pub fn thinned(&self, step: usize) -> Recording {
         let last = self.frames.len().saturating_sub(1);
         let kept = |index: &usize| index.is_multiple_of(step.max(1)) || *index == last;
         let frames = self.frames.iter().enumerate().filter(|(index, _)| kept(index));

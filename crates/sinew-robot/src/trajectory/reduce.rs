@@ -1,6 +1,4 @@
-use sinew_wire::teach::{JOINTS, Keyframe};
-
-use super::{Curves, Error, Interpolation, Recording};
+use super::{Curves, Error, Interpolation, JOINTS, Keyframe, Recording};
 
 /// Longest motion that keyframes can hold: their times have 16 bits.
 pub const MAX_SAVED_MS: u32 = u16::MAX as u32;

@@ -1,6 +1,4 @@
-use sinew_wire::teach::JOINTS;
-
-use super::{Error, Imported, JointMap, Pose, Recording, recording::check_size};
+use super::{Error, Imported, JOINTS, JointMap, Pose, Recording, recording::check_size};
 
 /// Arm joints in such a file: the robot's 15 to 28, left arm first.
 const PARTS: usize = 14;

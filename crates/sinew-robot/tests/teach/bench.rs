@@ -5,7 +5,7 @@ use std::{
 
 use sinew_robot::{
     Code, Refusal,
-    teach::{Answer, Event, Output, RequestId, Session, Settings, Verb},
+    teach::{Answer, Event, Output, Playback, RequestId, RobotRequest, Session, Settings},
     trajectory::reduce,
 };
 use sinew_wire::teach::{
@@ -197,7 +197,7 @@ impl Bench {
         self.settle();
     }
 
-    pub(crate) fn ask(&mut self, verb: Verb) -> RequestId {
+    pub(crate) fn ask(&mut self, verb: RobotRequest) -> RequestId {
         let id = self.session.request(self.now, verb, "tester");
         self.settle();
         id
@@ -214,7 +214,7 @@ impl Bench {
     }
 
     /// Asks and waits for the answer.
-    pub(crate) fn get(&mut self, verb: Verb) -> Result<Answer, Refusal> {
+    pub(crate) fn get(&mut self, verb: RobotRequest) -> Result<Answer, Refusal> {
         let id = self.ask(verb);
         for _ in 0..100 {
             if let Some(outcome) = self.outcome(id) {
@@ -225,7 +225,7 @@ impl Bench {
         panic!("request {id} never ended");
     }
 
-    pub(crate) fn code(&mut self, verb: Verb) -> Code {
+    pub(crate) fn code(&mut self, verb: RobotRequest) -> Code {
         self.get(verb).unwrap_err().code
     }
 
@@ -245,19 +245,10 @@ pub(crate) fn list(names: &[String], layout: Layout, sequence: Sequence) -> Vec<
     Message::List(Actions::new(&actions).unwrap()).to_vec(layout, sequence).unwrap()
 }
 
-pub(crate) fn save(name: &str) -> Verb {
-    Verb::Save { name: Some(name.into()), looped: false, library: false }
+pub(crate) fn save(name: &str) -> RobotRequest {
+    RobotRequest::Save { name: Some(name.into()), looped: false }
 }
 
-pub(crate) fn play(action: sinew_robot::teach::Target) -> Verb {
-    Verb::Play {
-        action,
-        frames: 0,
-        duration_ms: 0,
-        interpolation: Default::default(),
-        looped: false,
-        speed: None,
-        library: false,
-        keyframes: None,
-    }
+pub(crate) fn play(action: sinew_robot::teach::Target) -> RobotRequest {
+    RobotRequest::Play { action, how: Playback::default(), keyframes: None }
 }

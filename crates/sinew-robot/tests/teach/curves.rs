@@ -1,6 +1,5 @@
 use proptest::prelude::*;
-use sinew_robot::trajectory::{Curves, G1_ARMS, Interpolation};
-use sinew_wire::teach::Keyframe;
+use sinew_robot::trajectory::{Curves, G1_ARMS, Interpolation, Keyframe};
 
 fn keyframes() -> impl Strategy<Value = Vec<Keyframe>> {
     let keyframe = (0_u16..14, any::<u16>(), -4.0_f32..4.0);

@@ -1,6 +1,6 @@
 use sinew_robot::{
     Code,
-    teach::{Answer, Event, Link, MODE_IDLE, MODE_PLAYING, Target, Verb},
+    teach::{Answer, Event, Link, MODE_IDLE, MODE_PLAYING, RobotRequest, Target},
 };
 
 use crate::bench::{Bench, play};
@@ -39,7 +39,7 @@ fn a_stop_that_is_not_answered_is_repeated_quickly_and_ends_unconfirmed() {
     bench.get(play(Target::Id(1))).unwrap();
     bench.forget();
     bench.statuses.insert(0x0E, None);
-    let stop = bench.ask(Verb::Stop);
+    let stop = bench.ask(RobotRequest::Stop);
     bench.run(1000);
     let times: Vec<_> = bench.sent_as(0x0E).iter().map(|sent| sent.at_ms).collect();
     assert_eq!(times, [100, 200, 300, 400, 500, 600, 700, 800]);
@@ -53,7 +53,7 @@ fn stop_reaches_out_to_a_lost_robot_too() {
     bench.run(12_000);
     assert_eq!(bench.session.state().link, Link::Lost);
     bench.forget();
-    let stop = bench.ask(Verb::Stop);
+    let stop = bench.ask(RobotRequest::Stop);
     assert_eq!(bench.sent_as(0x0E).len(), 1);
     bench.run(1000);
     assert_eq!(bench.outcome(stop).unwrap().unwrap_err().code, Code::Unconfirmed);
@@ -63,7 +63,7 @@ fn stop_reaches_out_to_a_lost_robot_too() {
 fn a_request_after_a_stop_waits_until_the_stop_is_through() {
     let mut bench = Bench::ready();
     bench.statuses.insert(0x0E, None);
-    bench.ask(Verb::Stop);
+    bench.ask(RobotRequest::Stop);
     let again = bench.ask(play(Target::Id(1)));
     bench.run(300);
     assert!(bench.sent_as(0x41).is_empty(), "a repeated stop would end it");
@@ -77,8 +77,8 @@ fn a_request_after_a_stop_waits_until_the_stop_is_through() {
 #[test]
 fn stop_ends_teaching_and_says_so() {
     let mut bench = Bench::ready();
-    bench.get(Verb::Enter).unwrap();
-    let Answer::Stop { note } = bench.get(Verb::Stop).unwrap() else { panic!() };
+    bench.get(RobotRequest::Enter).unwrap();
+    let Answer::Stop { note } = bench.get(RobotRequest::Stop).unwrap() else { panic!() };
     assert!(note.contains("teaching ended"), "{note}");
     assert!(!bench.session.state().teaching);
     bench.forget();
@@ -114,7 +114,7 @@ fn without_status_a_playback_is_over_when_none_can_be_longer() {
 #[test]
 fn closing_ends_teaching_and_then_sends_nothing() {
     let mut bench = Bench::ready();
-    bench.get(Verb::Enter).unwrap();
+    bench.get(RobotRequest::Enter).unwrap();
     bench.forget();
     bench.session.close(bench.now);
     bench.settle();
@@ -126,14 +126,14 @@ fn closing_ends_teaching_and_then_sends_nothing() {
     bench.forget();
     bench.run(20_000);
     assert!(bench.sent.is_empty());
-    assert_eq!(bench.code(Verb::Enter), Code::NotReady);
-    assert_eq!(bench.code(Verb::Stop), Code::NotReady);
+    assert_eq!(bench.code(RobotRequest::Enter), Code::NotReady);
+    assert_eq!(bench.code(RobotRequest::Stop), Code::NotReady);
 }
 
 #[test]
 fn closing_does_not_wait_for_ever() {
     let mut bench = Bench::ready();
-    bench.get(Verb::Enter).unwrap();
+    bench.get(RobotRequest::Enter).unwrap();
     bench.mute = true;
     bench.forget();
     bench.session.close(bench.now);
@@ -165,9 +165,9 @@ fn closing_an_idle_link_sends_nothing() {
 #[test]
 fn a_robot_that_refuses_to_exit_is_still_taught_and_not_pestered() {
     let mut bench = Bench::ready();
-    bench.get(Verb::Enter).unwrap();
+    bench.get(RobotRequest::Enter).unwrap();
     bench.statuses.insert(0x0E, Some(5));
-    assert_eq!(bench.code(Verb::Exit), Code::Refused);
+    assert_eq!(bench.code(RobotRequest::Exit), Code::Refused);
     assert!(bench.session.state().teaching);
     bench.forget();
     bench.run(301_000);

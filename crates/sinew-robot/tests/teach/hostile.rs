@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use sinew_robot::teach::{Settings, State, Verb};
+use sinew_robot::teach::{RobotRequest, Settings, State};
 use sinew_wire::teach::{Command, Datagram, Layout, Message, Sequence, Status};
 
 use crate::bench::Bench;
@@ -97,7 +97,7 @@ fn events_that_nobody_fetches_cost_poses_not_outcomes() {
     bench.statuses.insert(0x1A, Some(3));
     let id = bench.session.request(
         bench.now,
-        Verb::Rename { name: "a".into(), new_name: "b".into(), library: false },
+        RobotRequest::Rename { name: "a".into(), new_name: "b".into() },
         "t",
     );
     for number in 0..2000_u16 {
@@ -130,17 +130,17 @@ fn datagrams() -> impl Strategy<Value = Vec<u8>> {
 enum Step {
     Input(Vec<u8>),
     Wait(u64),
-    Ask(Verb),
+    Ask(RobotRequest),
     Stop,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let verb = prop::sample::select(vec![
-        Verb::List,
-        Verb::Enter,
-        Verb::Exit,
-        Verb::RecordStart { name: None },
-        Verb::RecordStop,
+        RobotRequest::List,
+        RobotRequest::Enter,
+        RobotRequest::Exit,
+        RobotRequest::RecordStart { name: None },
+        RobotRequest::RecordStop,
         crate::bench::save("x"),
         crate::bench::play(sinew_robot::teach::Target::Id(3)),
         crate::bench::play(sinew_robot::teach::Target::Name("x".into())),
@@ -168,7 +168,7 @@ proptest! {
                 Step::Input(bytes) => bench.input(&bytes),
                 Step::Wait(ms) => bench.run(ms),
                 Step::Ask(verb) => asked.push(bench.ask(verb)),
-                Step::Stop => asked.push(bench.ask(Verb::Stop)),
+                Step::Stop => asked.push(bench.ask(RobotRequest::Stop)),
             }
         }
         bench.session.close(bench.now);

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use sinew_robot::{
     Code,
-    teach::{Event, Link, Settings, Verb},
+    teach::{Event, Link, RobotRequest, Settings},
 };
 use sinew_wire::teach::{Layout, Message};
 
@@ -41,7 +41,7 @@ fn both_layouts_are_sent_as_set_and_understood_as_they_come() {
         assert!(bench.sent.iter().all(|sent| sent.datagram().layout == sending));
         assert_eq!(bench.session.state().link, Link::Ready);
         assert!(bench.session.state().positions.is_some());
-        bench.get(Verb::Enter).unwrap();
+        bench.get(RobotRequest::Enter).unwrap();
     }
 }
 
@@ -158,7 +158,7 @@ fn nothing_is_asked_of_a_lost_robot() {
     bench.mute = true;
     bench.run(12_000);
     bench.forget();
-    let refusal = bench.get(Verb::List).unwrap_err();
+    let refusal = bench.get(RobotRequest::List).unwrap_err();
     assert_eq!(refusal.code, Code::LinkLost);
     assert!(refusal.message.contains("last heard 12."), "{refusal}");
     assert!(bench.sent_as(0x1A).is_empty());
@@ -168,7 +168,7 @@ fn nothing_is_asked_of_a_lost_robot() {
 fn a_robot_that_never_answered_is_link_lost_not_unconfirmed() {
     let mut bench = Bench::new();
     bench.mute = true;
-    let refusal = bench.get(Verb::List).unwrap_err();
+    let refusal = bench.get(RobotRequest::List).unwrap_err();
     assert_eq!(refusal.code, Code::LinkLost);
     assert!(refusal.message.contains("never answered"), "{refusal}");
     assert!(bench.sent_as(0x1A).is_empty());
@@ -178,7 +178,7 @@ fn a_robot_that_never_answered_is_link_lost_not_unconfirmed() {
 #[test]
 fn requests_made_before_the_link_is_up_wait_for_it() {
     let mut bench = Bench::new();
-    let id = bench.session.request(bench.now, Verb::List, "tester");
+    let id = bench.session.request(bench.now, RobotRequest::List, "tester");
     bench.settle();
     assert!(bench.outcome(id).unwrap().is_ok());
     assert_eq!(bench.codes(), [0x09, 0x0A, 0x0B, 0x0C, 0x1A]);
@@ -195,6 +195,6 @@ fn an_encrypted_peer_is_recognised_and_named() {
     }
     let told = bench.events.iter().filter(|event| **event == Event::EncryptedPeer).count();
     assert_eq!(told, 1);
-    assert!(bench.get(Verb::List).unwrap_err().message.contains("webrtc:"));
+    assert!(bench.get(RobotRequest::List).unwrap_err().message.contains("webrtc:"));
     assert_eq!(bench.session.state().last_seen, None);
 }

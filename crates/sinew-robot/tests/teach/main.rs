@@ -10,7 +10,6 @@ mod hostile;
 mod link;
 mod perform;
 mod plan;
-mod plots;
 mod record;
 mod reduce;
 mod requests;

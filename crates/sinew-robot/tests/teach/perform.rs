@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use sinew_robot::{
     Code,
-    teach::{Answer, Event, MODE_IDLE, MODE_PLAYING, Verb},
-    trajectory::{Document, G1_ARMS, Manner, Plan, Recording},
+    teach::{Answer, Event, MODE_IDLE, MODE_PLAYING, RobotRequest},
+    trajectory::{Document, G1_ARMS, Plan, PlanOptions, Recording},
 };
 use sinew_wire::teach::Message;
 
@@ -18,11 +18,11 @@ fn zigzag() -> Arc<Plan> {
         recording.push(index * 250, pose).unwrap();
     }
     let document = Document { recording, ..Document::default() };
-    Arc::new(Plan::new(&document, 0, Manner::default(), &G1_ARMS).unwrap())
+    Arc::new(Plan::new(&document, 0, PlanOptions::default(), &G1_ARMS).unwrap())
 }
 
-pub(crate) fn perform(looped: bool) -> Verb {
-    Verb::Perform { name: "zigzag".into(), plan: zigzag(), looped }
+pub(crate) fn perform(looped: bool) -> RobotRequest {
+    RobotRequest::Perform { name: "zigzag".into(), plan: zigzag(), looped }
 }
 
 fn pose_at_start(_: u32) -> [f32; 12] {
@@ -117,7 +117,7 @@ fn an_exit_ends_it_too() {
     bench.run(500);
     // The robot stops before its answer to the exit comes.
     bench.statuses.insert(0x0E, None);
-    bench.ask(Verb::Exit);
+    bench.ask(RobotRequest::Exit);
     plays(&mut bench, 0);
     bench.run(5000);
     assert_eq!(bench.sent_as(0x41).len(), 1);
@@ -241,11 +241,12 @@ fn it_is_refused_where_it_would_not_be_safe() {
     let refusal = bench.get(perform(false)).unwrap_err();
     assert!(refusal.message.contains("does not tell its pose"), "{refusal}");
     let mut bench = ready();
-    bench.get(Verb::Enter).unwrap();
+    bench.get(RobotRequest::Enter).unwrap();
     assert!(bench.get(perform(false)).unwrap_err().message.contains("exit first"));
-    bench.get(Verb::Exit).unwrap();
+    bench.get(RobotRequest::Exit).unwrap();
     bench.get(perform(false)).unwrap();
-    for verb in [Verb::Enter, perform(false), crate::bench::play(sinew_robot::teach::Target::Id(1))]
+    for verb in
+        [RobotRequest::Enter, perform(false), crate::bench::play(sinew_robot::teach::Target::Id(1))]
     {
         assert_eq!(bench.code(verb), Code::NotReady);
     }

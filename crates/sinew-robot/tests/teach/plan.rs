@@ -1,14 +1,13 @@
 use proptest::prelude::*;
 use sinew_robot::trajectory::{
-    Curves, Document, G1_ARMS, Interpolation, Manner, Piece, Plan, Pose, Recording,
+    Curves, Document, G1_ARMS, Interpolation, Keyframe, Piece, Plan, PlanOptions, Pose, Recording,
 };
-use sinew_wire::teach::Keyframe;
 
 fn document(recording: Recording) -> Document {
     Document { name: "x".into(), recording, ..Document::default() }
 }
 
-fn planned(recording: Recording, manner: Manner) -> Plan {
+fn planned(recording: Recording, manner: PlanOptions) -> Plan {
     Plan::new(&document(recording), 0, manner, &G1_ARMS).unwrap()
 }
 
@@ -78,7 +77,7 @@ fn whole(plan: &Plan, present: Pose, max_velocity: f32) -> Vec<Pose> {
 
 #[test]
 fn a_simple_motion_is_one_piece() {
-    let plan = planned(line(), Manner::default());
+    let plan = planned(line(), PlanOptions::default());
     assert_eq!(plan.pieces.len(), 1);
     assert_eq!((plan.duration_ms, plan.limited.len()), (1000, 0));
     assert!(plan.error < 1e-5, "{}", plan.error);
@@ -87,7 +86,7 @@ fn a_simple_motion_is_one_piece() {
 
 #[test]
 fn it_eases_in_from_the_present_pose() {
-    let plan = planned(line(), Manner::default());
+    let plan = planned(line(), PlanOptions::default());
     assert!(plan.approach(&[0.005; 12]).is_empty(), "it is there already");
     let mut present = [0.0; 12];
     present[3] = -0.9;
@@ -99,7 +98,7 @@ fn it_eases_in_from_the_present_pose() {
 
 #[test]
 fn more_joints_than_keyframes_allow_ease_in_one_group_after_the_other() {
-    let plan = planned(line(), Manner::default());
+    let plan = planned(line(), PlanOptions::default());
     let present = [0.5; 12];
     let ease = plan.approach(&present);
     assert_eq!(ease.iter().map(|piece| piece.keyframes.len()).collect::<Vec<_>>(), [20, 4]);
@@ -110,14 +109,14 @@ fn more_joints_than_keyframes_allow_ease_in_one_group_after_the_other() {
 
 #[test]
 fn speed_shortens_and_the_velocity_limit_lengthens() {
-    let fast = planned(line(), Manner { speed: 2.0, ..Manner::default() });
+    let fast = planned(line(), PlanOptions { speed: 2.0, ..PlanOptions::default() });
     assert_eq!(fast.duration_ms, 500);
-    let slow = planned(line(), Manner { max_velocity: 0.5, ..Manner::default() });
+    let slow = planned(line(), PlanOptions { max_velocity: 0.5, ..PlanOptions::default() });
     assert!((1333..1400).contains(&slow.duration_ms), "{}", slow.duration_ms);
     assert!(slow.slowed && !fast.slowed);
     whole(&slow, [0.0; 12], 0.5);
     for speed in [0.0, 0.04, 4.1, f32::NAN, f32::INFINITY, -1.0] {
-        let manner = Manner { speed, ..Manner::default() };
+        let manner = PlanOptions { speed, ..PlanOptions::default() };
         let error = Plan::new(&document(line()), 0, manner, &G1_ARMS).unwrap_err();
         assert!(error.to_string().contains("speed"), "{error}");
     }
@@ -132,7 +131,7 @@ fn joints_stay_in_step_when_one_of_them_is_too_fast() {
         pose[3] = f32::from(index) / 250.0;
         both.push(u32::from(index) * 20, pose).unwrap();
     }
-    let plan = planned(both, Manner { max_velocity: 0.5, ..Manner::default() });
+    let plan = planned(both, PlanOptions { max_velocity: 0.5, ..PlanOptions::default() });
     for pose in whole(&plan, [0.0; 12], 0.5) {
         assert!((pose[0] - pose[3] * 10.0).abs() < 0.02, "{} and {}", pose[0], pose[3]);
     }
@@ -146,7 +145,7 @@ fn what_is_beyond_a_limit_goes_up_to_it_and_is_named() {
         pose[3] = f32::from(index) * 0.3;
         recording.push(u32::from(index) * 300, pose).unwrap();
     }
-    let plan = planned(recording, Manner::default());
+    let plan = planned(recording, PlanOptions::default());
     assert_eq!(plan.limited, ["left_elbow"]);
     let poses = whole(&plan, [0.0; 12], 2.0);
     assert_eq!(poses.last().unwrap()[3], G1_ARMS.joints[3].max);
@@ -154,10 +153,10 @@ fn what_is_beyond_a_limit_goes_up_to_it_and_is_named() {
 
 #[test]
 fn only_the_first_frames_when_asked() {
-    let plan = Plan::new(&document(line()), 26, Manner::default(), &G1_ARMS).unwrap();
+    let plan = Plan::new(&document(line()), 26, PlanOptions::default(), &G1_ARMS).unwrap();
     assert_eq!(plan.duration_ms, 500);
     assert_eq!(whole(&plan, [0.0; 12], 2.0).last().unwrap()[3], 0.25);
-    let more = Plan::new(&document(line()), 5000, Manner::default(), &G1_ARMS).unwrap();
+    let more = Plan::new(&document(line()), 5000, PlanOptions::default(), &G1_ARMS).unwrap();
     assert_eq!(more.duration_ms, 1000);
 }
 
@@ -167,7 +166,7 @@ fn keyframes_alone_leave_other_joints_where_they_are() {
     let keyframes = vec![at(0, 0.2), at(1500, 0.8), at(3000, 0.2)];
     let motion = Document { keyframes, ..Document::default() };
     for interpolation in Interpolation::ALL {
-        let manner = Manner { interpolation, ..Manner::default() };
+        let manner = PlanOptions { interpolation, ..PlanOptions::default() };
         let plan = Plan::new(&motion, 0, manner, &G1_ARMS).unwrap();
         assert_eq!(plan.start.iter().flatten().count(), 1);
         let present = [0.4; 12];
@@ -175,14 +174,14 @@ fn keyframes_alone_leave_other_joints_where_they_are() {
         assert!(poses.iter().all(|pose| pose[0] == 0.4 && pose[11] == 0.4));
         assert!((poses.last().unwrap()[3] - 0.2).abs() < 1e-5);
     }
-    assert!(Plan::new(&motion, 3, Manner::default(), &G1_ARMS).is_err(), "it has no frames");
-    assert!(Plan::new(&Document::default(), 0, Manner::default(), &G1_ARMS).is_err());
+    assert!(Plan::new(&motion, 3, PlanOptions::default(), &G1_ARMS).is_err(), "it has no frames");
+    assert!(Plan::new(&Document::default(), 0, PlanOptions::default(), &G1_ARMS).is_err());
 }
 
 #[test]
 fn a_long_motion_of_all_joints_is_played_in_pieces() {
     let recording = dance(150);
-    let plan = planned(recording.clone(), Manner::default());
+    let plan = planned(recording.clone(), PlanOptions::default());
     assert!(plan.pieces.len() > 10, "{}", plan.pieces.len());
     let poses = play(recording.frames()[0].positions, &plan.pieces);
     check(&poses, 2.0);
@@ -208,7 +207,7 @@ fn a_joint_that_creeps_does_not_stay_behind() {
         pose[3] = f32::from(index) / 6000.0;
         recording.push(u32::from(index) * 100, pose).unwrap();
     }
-    let plan = planned(recording, Manner::default());
+    let plan = planned(recording, PlanOptions::default());
     let poses = whole(&plan, [0.0; 12], 2.0);
     assert!((poses.last().unwrap()[3] - 1.0).abs() <= 0.03, "{:?}", poses.last());
 }
@@ -218,7 +217,7 @@ fn a_gap_that_no_keyframe_can_count_is_filled() {
     let mut recording = Recording::new();
     recording.push(0, [0.0; 12]).unwrap();
     recording.push(100_000, [1.0; 12]).unwrap();
-    let plan = planned(recording, Manner::default());
+    let plan = planned(recording, PlanOptions::default());
     assert_eq!(plan.duration_ms, 100_000);
     assert!(plan.pieces.len() > 1);
     for value in whole(&plan, [0.0; 12], 2.0).last().unwrap() {
@@ -228,7 +227,7 @@ fn a_gap_that_no_keyframe_can_count_is_filled() {
 
 #[test]
 fn a_speed_at_which_it_takes_too_long_is_refused() {
-    let manner = Manner { speed: 0.05, ..Manner::default() };
+    let manner = PlanOptions { speed: 0.05, ..PlanOptions::default() };
     let error = Plan::new(&document(dance(60)), 0, manner, &G1_ARMS).unwrap_err();
     assert!(error.to_string().contains("600000 ms"), "{error}");
 }
@@ -254,7 +253,7 @@ proptest! {
             time += step;
         }
         let present: Pose = present.try_into().unwrap();
-        let plan = planned(recording, Manner { speed, max_velocity, ..Manner::default() });
+        let plan = planned(recording, PlanOptions { speed, max_velocity, ..PlanOptions::default() });
         whole(&plan, present, max_velocity);
     }
 }

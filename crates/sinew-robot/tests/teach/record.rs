@@ -2,14 +2,14 @@ use std::time::Duration;
 
 use sinew_robot::{
     Code,
-    teach::{Answer, Event, Settings, Verb},
+    teach::{Answer, Event, RobotRequest, Settings},
 };
 use sinew_wire::teach::{Message, Save};
 
 use crate::bench::{Bench, UNIX_TIME, save};
 
-fn start() -> Verb {
-    Verb::RecordStart { name: None }
+fn start() -> RobotRequest {
+    RobotRequest::RecordStart { name: None }
 }
 
 /// The saves that were sent.
@@ -35,8 +35,8 @@ fn init_list_enter_record_stop_save_play_exit() {
         pose
     };
     bench.run(1900 - 100);
-    bench.get(Verb::List).unwrap();
-    assert_eq!(bench.get(Verb::Enter).unwrap(), Answer::Enter { pose_known: true });
+    bench.get(RobotRequest::List).unwrap();
+    assert_eq!(bench.get(RobotRequest::Enter).unwrap(), Answer::Enter { pose_known: true });
     assert!(bench.session.state().teaching);
     bench.run(60);
     bench.get(start()).unwrap();
@@ -44,7 +44,7 @@ fn init_list_enter_record_stop_save_play_exit() {
     bench.run(2000);
     assert_eq!(bench.session.state().recorded_frames, 100);
     let Answer::RecordStop { frames, duration_ms, largest_gap_ms, note } =
-        bench.get(Verb::RecordStop).unwrap()
+        bench.get(RobotRequest::RecordStop).unwrap()
     else {
         panic!()
     };
@@ -58,7 +58,7 @@ fn init_list_enter_record_stop_save_play_exit() {
     assert_eq!(sent[0].keyframes.iter().count(), keyframes);
     assert!(sent[0].keyframes.iter().all(|keyframe| keyframe.joint == 3));
     bench.get(crate::bench::play(sinew_robot::teach::Target::Id(1))).unwrap();
-    assert_eq!(bench.get(Verb::Exit).unwrap(), Answer::Exit);
+    assert_eq!(bench.get(RobotRequest::Exit).unwrap(), Answer::Exit);
     let state = bench.session.state();
     assert!(!state.teaching && !state.recording);
     let order: Vec<_> = bench.codes().into_iter().filter(|code| *code >= 0x0D).collect();
@@ -70,14 +70,14 @@ fn enter_carries_the_last_pose_or_zeros() {
     let mut bench = Bench::pushing();
     bench.pose = |_| [0.5; 12];
     bench.run(100);
-    bench.get(Verb::Enter).unwrap();
+    bench.get(RobotRequest::Enter).unwrap();
     let sent = bench.sent_as(0x0D)[0].clone();
     let Message::Enter(state) = sent.message() else { panic!() };
     assert_eq!((state.mode_flags, state.positions), (1, [0.5; 12]));
     assert!(state.timestamp_ms > 0);
 
     let mut bench = Bench::ready();
-    assert_eq!(bench.get(Verb::Enter).unwrap(), Answer::Enter { pose_known: false });
+    assert_eq!(bench.get(RobotRequest::Enter).unwrap(), Answer::Enter { pose_known: false });
     let sent = bench.sent_as(0x0D)[0].clone();
     let Message::Enter(state) = sent.message() else { panic!() };
     assert_eq!((state.positions, state.timestamp_ms), ([0.0; 12], 0));
@@ -86,7 +86,7 @@ fn enter_carries_the_last_pose_or_zeros() {
 #[test]
 fn teaching_is_maintained_every_four_and_a_half_seconds() {
     let mut bench = Bench::ready();
-    bench.get(Verb::Enter).unwrap();
+    bench.get(RobotRequest::Enter).unwrap();
     let entered = bench.at_ms();
     bench.run(14_000);
     let maintained: Vec<_> =
@@ -94,7 +94,7 @@ fn teaching_is_maintained_every_four_and_a_half_seconds() {
     assert_eq!(maintained, [4500, 9000, 13_500]);
     let short = bench.sent_as(0x0D)[1].clone();
     assert!(matches!(short.message(), Message::Maintain { mode_flags: 1, .. }));
-    bench.get(Verb::Exit).unwrap();
+    bench.get(RobotRequest::Exit).unwrap();
     bench.forget();
     bench.run(20_000);
     assert!(bench.sent_as(0x0D).is_empty());
@@ -103,10 +103,11 @@ fn teaching_is_maintained_every_four_and_a_half_seconds() {
 #[test]
 fn a_peer_that_pushes_nothing_is_asked_to_keep_its_own_recording() {
     let mut bench = Bench::ready();
-    bench.get(Verb::Enter).unwrap();
+    bench.get(RobotRequest::Enter).unwrap();
     bench.get(start()).unwrap();
     bench.run(3000);
-    let Answer::RecordStop { frames, note, .. } = bench.get(Verb::RecordStop).unwrap() else {
+    let Answer::RecordStop { frames, note, .. } = bench.get(RobotRequest::RecordStop).unwrap()
+    else {
         panic!()
     };
     assert!(frames == 0 && note.is_some());
@@ -124,9 +125,9 @@ fn a_peer_that_pushes_nothing_is_asked_to_keep_its_own_recording() {
 #[test]
 fn a_repeated_save_is_the_same_and_another_save_has_another_time() {
     let mut bench = Bench::ready();
-    bench.get(Verb::Enter).unwrap();
+    bench.get(RobotRequest::Enter).unwrap();
     bench.get(start()).unwrap();
-    bench.get(Verb::RecordStop).unwrap();
+    bench.get(RobotRequest::RecordStop).unwrap();
     bench.statuses.insert(0x2B, None);
     assert_eq!(bench.code(save("a")), Code::Unconfirmed);
     bench.statuses.clear();
@@ -142,12 +143,12 @@ fn a_repeated_save_is_the_same_and_another_save_has_another_time() {
 #[test]
 fn a_recording_may_be_saved_looped_and_under_the_name_given_at_its_start() {
     let mut bench = Bench::ready();
-    bench.get(Verb::Enter).unwrap();
-    bench.get(Verb::RecordStart { name: Some("wave".into()) }).unwrap();
+    bench.get(RobotRequest::Enter).unwrap();
+    bench.get(RobotRequest::RecordStart { name: Some("wave".into()) }).unwrap();
     assert_eq!(bench.session.state().recording_name.as_deref(), Some("wave"));
-    bench.get(Verb::RecordStop).unwrap();
+    bench.get(RobotRequest::RecordStop).unwrap();
     let Answer::Save { name, .. } =
-        bench.get(Verb::Save { name: None, looped: true, library: false }).unwrap()
+        bench.get(RobotRequest::Save { name: None, looped: true }).unwrap()
     else {
         panic!()
     };
@@ -159,17 +160,14 @@ fn a_recording_may_be_saved_looped_and_under_the_name_given_at_its_start() {
 fn what_is_asked_out_of_order_is_not_ready() {
     let mut bench = Bench::ready();
     assert_eq!(bench.code(start()), Code::NotReady);
-    assert_eq!(bench.code(Verb::RecordStop), Code::NotReady);
+    assert_eq!(bench.code(RobotRequest::RecordStop), Code::NotReady);
     assert_eq!(bench.code(save("a")), Code::NotReady);
-    bench.get(Verb::Enter).unwrap();
+    bench.get(RobotRequest::Enter).unwrap();
     bench.get(start()).unwrap();
     assert_eq!(bench.code(save("a")), Code::NotReady, "it still runs");
-    bench.get(Verb::RecordStop).unwrap();
-    assert_eq!(
-        bench.code(Verb::Save { name: None, looped: false, library: false }),
-        Code::InvalidArgument
-    );
-    bench.get(Verb::Exit).unwrap();
+    bench.get(RobotRequest::RecordStop).unwrap();
+    assert_eq!(bench.code(RobotRequest::Save { name: None, looped: false }), Code::InvalidArgument);
+    bench.get(RobotRequest::Exit).unwrap();
     assert_eq!(bench.code(save("a")), Code::NotReady, "exit ends a recording");
     assert!(bench.sent_as(0x2B).is_empty());
 }
@@ -177,10 +175,10 @@ fn what_is_asked_out_of_order_is_not_ready() {
 #[test]
 fn more_than_65535_ms_cannot_be_saved() {
     let mut bench = Bench::pushing();
-    bench.get(Verb::Enter).unwrap();
+    bench.get(RobotRequest::Enter).unwrap();
     bench.get(start()).unwrap();
     bench.run(70_000);
-    bench.get(Verb::RecordStop).unwrap();
+    bench.get(RobotRequest::RecordStop).unwrap();
     let refusal = bench.get(save("long")).unwrap_err();
     assert_eq!(refusal.code, Code::Unsupported);
     assert!(refusal.message.contains("65535"), "{refusal}");
@@ -195,19 +193,19 @@ fn more_than_65535_ms_cannot_be_saved() {
 fn a_session_that_was_not_told_the_time_does_not_save() {
     let mut bench = Bench::ready();
     bench.session = sinew_robot::teach::Session::new(Settings::default(), bench.now);
-    bench.get(Verb::Enter).unwrap();
+    bench.get(RobotRequest::Enter).unwrap();
     bench.get(start()).unwrap();
-    bench.get(Verb::RecordStop).unwrap();
+    bench.get(RobotRequest::RecordStop).unwrap();
     assert_eq!(bench.code(save("a")), Code::NotReady);
 }
 
 #[test]
 fn a_refused_record_start_keeps_the_recording_before_it() {
     let mut bench = Bench::pushing();
-    bench.get(Verb::Enter).unwrap();
+    bench.get(RobotRequest::Enter).unwrap();
     bench.get(start()).unwrap();
     bench.run(1000);
-    bench.get(Verb::RecordStop).unwrap();
+    bench.get(RobotRequest::RecordStop).unwrap();
     let frames = bench.session.state().recorded.as_ref().unwrap().len();
     bench.statuses.insert(0x0F, Some(1));
     assert_eq!(bench.code(start()), Code::Refused);
@@ -221,7 +219,7 @@ fn a_refused_record_start_keeps_the_recording_before_it() {
 fn a_refused_enter_is_not_teaching() {
     let mut bench = Bench::ready();
     bench.statuses.insert(0x0D, Some(1));
-    assert_eq!(bench.code(Verb::Enter), Code::Refused);
+    assert_eq!(bench.code(RobotRequest::Enter), Code::Refused);
     assert!(!bench.session.state().teaching);
     bench.forget();
     bench.run(20_000);
@@ -232,7 +230,7 @@ fn a_refused_enter_is_not_teaching() {
 fn an_unconfirmed_enter_is_maintained_since_the_arms_may_be_compliant() {
     let mut bench = Bench::ready();
     bench.statuses.insert(0x0D, None);
-    assert_eq!(bench.code(Verb::Enter), Code::Unconfirmed);
+    assert_eq!(bench.code(RobotRequest::Enter), Code::Unconfirmed);
     assert!(bench.session.state().teaching);
     bench.forget();
     bench.run(10_000);
@@ -243,11 +241,11 @@ fn an_unconfirmed_enter_is_maintained_since_the_arms_may_be_compliant() {
 fn idle_teaching_ends_by_itself_and_lists_do_not_keep_it_up() {
     let settings = Settings { idle_exit: Duration::from_secs(30), ..Settings::default() };
     let mut bench = Bench::with(settings).opened();
-    bench.get(Verb::Enter).unwrap();
+    bench.get(RobotRequest::Enter).unwrap();
     bench.run(20_000);
     bench.get(start()).unwrap();
     bench.run(20_000);
-    bench.get(Verb::List).unwrap();
+    bench.get(RobotRequest::List).unwrap();
     assert!(bench.session.state().teaching, "a verb came 20 s ago");
     bench.run(11_000);
     assert!(!bench.session.state().teaching);
@@ -259,7 +257,7 @@ fn idle_teaching_ends_by_itself_and_lists_do_not_keep_it_up() {
 #[test]
 fn teaching_goes_on_after_a_short_silence_with_the_gap_told() {
     let mut bench = Bench::pushing();
-    bench.get(Verb::Enter).unwrap();
+    bench.get(RobotRequest::Enter).unwrap();
     bench.get(start()).unwrap();
     bench.run(500);
     bench.mute = true;
@@ -267,7 +265,8 @@ fn teaching_goes_on_after_a_short_silence_with_the_gap_told() {
     bench.mute = false;
     bench.run(500);
     assert!(bench.session.state().teaching && bench.session.state().recording);
-    let Answer::RecordStop { largest_gap_ms, .. } = bench.get(Verb::RecordStop).unwrap() else {
+    let Answer::RecordStop { largest_gap_ms, .. } = bench.get(RobotRequest::RecordStop).unwrap()
+    else {
         panic!()
     };
     assert!((1980..2100).contains(&largest_gap_ms), "{largest_gap_ms}");
@@ -276,7 +275,7 @@ fn teaching_goes_on_after_a_short_silence_with_the_gap_told() {
 #[test]
 fn teaching_is_given_up_after_ten_seconds_of_silence_and_the_robot_told_when_it_is_back() {
     let mut bench = Bench::pushing();
-    bench.get(Verb::Enter).unwrap();
+    bench.get(RobotRequest::Enter).unwrap();
     bench.mute = true;
     bench.run(10_500);
     assert!(!bench.session.state().teaching);
@@ -291,7 +290,7 @@ fn teaching_is_given_up_after_ten_seconds_of_silence_and_the_robot_told_when_it_
 #[test]
 fn teaching_ends_when_the_robot_refuses_to_go_on() {
     let mut bench = Bench::ready();
-    bench.get(Verb::Enter).unwrap();
+    bench.get(RobotRequest::Enter).unwrap();
     bench.statuses.insert(0x0D, Some(3));
     bench.run(5000);
     assert!(!bench.session.state().teaching);

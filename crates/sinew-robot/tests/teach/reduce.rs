@@ -1,6 +1,5 @@
 use proptest::prelude::*;
-use sinew_robot::trajectory::{Recording, error_of, reduce};
-use sinew_wire::teach::Keyframe;
+use sinew_robot::trajectory::{Keyframe, Recording, error_of, reduce};
 
 /// A recording from the joints that move; frames at the given times.
 fn recording(times: &[u32], joints: &[Vec<f32>]) -> Recording {

@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 use sinew_robot::{
     Code,
-    teach::{Answer, Event, Kind, Settings, Target, Verb, parse},
-    trajectory::Interpolation,
+    teach::{Answer, Event, Kind, Playback, Request, RobotRequest, Settings, Target, parse},
+    trajectory::{self, Interpolation},
 };
 use sinew_wire::teach::{Keyframe, Message};
 
@@ -11,7 +11,9 @@ use crate::bench::{Bench, play, save};
 #[test]
 fn a_list_numbers_the_actions_by_place() {
     let mut bench = Bench::ready();
-    let Answer::List { actions, unlisted } = bench.get(Verb::List).unwrap() else { panic!() };
+    let Answer::List { actions, unlisted } = bench.get(RobotRequest::List).unwrap() else {
+        panic!()
+    };
     assert_eq!(unlisted, 0);
     let rows: Vec<_> = actions.iter().map(|action| (action.id, action.name.as_str())).collect();
     assert_eq!(rows, [(1, "wave"), (2, "drum")]);
@@ -25,7 +27,9 @@ fn a_list_numbers_the_actions_by_place() {
 fn fifteen_actions_are_listed_and_no_more() {
     let mut bench = Bench::ready();
     bench.list = (0..17).map(|number| format!("action {number}")).collect();
-    let Answer::List { actions, unlisted } = bench.get(Verb::List).unwrap() else { panic!() };
+    let Answer::List { actions, unlisted } = bench.get(RobotRequest::List).unwrap() else {
+        panic!()
+    };
     assert_eq!((actions.len(), unlisted), (15, 2));
 }
 
@@ -33,7 +37,7 @@ fn fifteen_actions_are_listed_and_no_more() {
 fn an_empty_list_may_come_as_a_plain_answer() {
     let mut bench = Bench::ready();
     bench.list.clear();
-    let Answer::List { actions, .. } = bench.get(Verb::List).unwrap() else { panic!() };
+    let Answer::List { actions, .. } = bench.get(RobotRequest::List).unwrap() else { panic!() };
     assert!(actions.is_empty());
 }
 
@@ -41,7 +45,7 @@ fn an_empty_list_may_come_as_a_plain_answer() {
 fn unanswered_requests_are_repeated_with_new_numbers_and_end_unconfirmed() {
     let mut bench = Bench::ready();
     bench.statuses.insert(0x1A, None);
-    let refusal = bench.get(Verb::List).unwrap_err();
+    let refusal = bench.get(RobotRequest::List).unwrap_err();
     assert_eq!(refusal.code, Code::Unconfirmed);
     let tries = bench.sent_as(0x1A);
     let times: Vec<_> = tries.iter().map(|sent| sent.at_ms - tries[0].at_ms).collect();
@@ -71,7 +75,7 @@ fn an_answer_to_an_earlier_request_does_not_confirm_a_later_one() {
     let mut bench = Bench::ready();
     bench.get(play(Target::Id(1))).unwrap();
     let first = bench.sent_as(0x41)[0].clone();
-    bench.get(Verb::List).unwrap();
+    bench.get(RobotRequest::List).unwrap();
     bench.statuses.insert(0x41, None);
     let id = bench.ask(play(Target::Id(2)));
     let answer = Message::Answer { command: 0x41.into(), status: 0, rest: &[] };
@@ -114,15 +118,16 @@ fn play_of_a_name_that_is_not_stored_is_not_found() {
 #[test]
 fn a_play_carries_everything_it_was_given() {
     let mut bench = Bench::ready();
-    let keyframe = Keyframe { joint: 3, time_ms: 500, value: 0.5 };
-    let verb = Verb::Play {
+    let (joint, time_ms, value) = (3, 500, 0.5);
+    let keyframe = trajectory::Keyframe { joint, time_ms, value };
+    let verb = RobotRequest::Play {
         action: Target::Id(15),
-        frames: 20,
-        duration_ms: 4000,
-        interpolation: Interpolation::Smooth,
-        looped: false,
-        speed: None,
-        library: false,
+        how: Playback {
+            frames: 20,
+            duration_ms: 4000,
+            interpolation: Interpolation::Smooth,
+            ..Playback::default()
+        },
         keyframes: Some(vec![keyframe]),
     };
     bench.get(verb).unwrap();
@@ -130,7 +135,7 @@ fn a_play_carries_everything_it_was_given() {
     let Message::Play(play) = sent.message() else { panic!() };
     assert_eq!((play.action_id, play.frame_count, play.duration_ms), (15, 20, 4000));
     assert_eq!(u32::from(play.interpolation), 2);
-    assert_eq!(play.keyframes.iter().collect::<Vec<_>>(), [keyframe]);
+    assert_eq!(play.keyframes.iter().collect::<Vec<_>>(), [Keyframe { joint, time_ms, value }]);
     // Without status the given time is all that tells when it is over.
     assert!(bench.session.state().playing.is_some());
     bench.run(4100);
@@ -140,19 +145,20 @@ fn a_play_carries_everything_it_was_given() {
 #[test]
 fn what_the_datagrams_cannot_do_is_unsupported_and_says_why() {
     let mut bench = Bench::ready();
-    let rename = Verb::Rename { name: "a".into(), new_name: "b".into(), library: false };
-    let delete = Verb::Delete { action: Target::Id(1), library: false };
+    let rename = RobotRequest::Rename { name: "a".into(), new_name: "b".into() };
+    let delete = RobotRequest::Delete { action: Target::Id(1) };
     for (verb, word) in [(rename, "rename"), (delete, "delete")] {
         let refusal = bench.get(verb).unwrap_err();
         assert_eq!(refusal.code, Code::Unsupported);
         assert!(refusal.message.contains(word) && refusal.message.contains("datagrams"));
     }
-    let parsed = |value: Value| parse(value.as_object().unwrap()).unwrap();
+    let parsed = |value: Value| match parse(value.as_object().unwrap()).unwrap() {
+        Request::Robot(request) => request,
+        other => panic!("{other:?} is not the robot's"),
+    };
     for unsupported in [
         json!({ "op": "play", "id": 1, "loop": true }),
         json!({ "op": "play", "id": 1, "speed": 2 }),
-        json!({ "op": "play", "name": "a", "library": true }),
-        json!({ "op": "show", "name": "a" }),
     ] {
         assert_eq!(bench.code(parsed(unsupported)), Code::Unsupported);
     }
@@ -168,7 +174,7 @@ fn names_and_numbers_out_of_range_are_refused_before_sending() {
     let long = "x".repeat(32);
     for name in ["", "a\0b", long.as_str(), "ééééééééééééééééé"] {
         assert_eq!(bench.code(save(name)), Code::InvalidArgument, "{name:?}");
-        let start = Verb::RecordStart { name: Some(name.into()) };
+        let start = RobotRequest::RecordStart { name: Some(name.into()) };
         assert_eq!(bench.code(start), Code::InvalidArgument, "{name:?}");
     }
     assert!(bench.sent.is_empty());
@@ -178,8 +184,8 @@ fn names_and_numbers_out_of_range_are_refused_before_sending() {
 fn requests_are_carried_out_one_after_the_other() {
     let mut bench = Bench::ready();
     bench.statuses.insert(0x1A, None);
-    let list = bench.session.request(bench.now, Verb::List, "tester");
-    let enter = bench.session.request(bench.now, Verb::Enter, "tester");
+    let list = bench.session.request(bench.now, RobotRequest::List, "tester");
+    let enter = bench.session.request(bench.now, RobotRequest::Enter, "tester");
     bench.settle();
     assert_eq!(bench.codes(), [0x1A]);
     bench.run(1300);
@@ -191,7 +197,7 @@ fn requests_are_carried_out_one_after_the_other() {
 fn too_many_requests_are_busy() {
     let mut bench = Bench::ready();
     bench.statuses.insert(0x1A, None);
-    let ids: Vec<_> = (0..40).map(|_| bench.ask(Verb::List)).collect();
+    let ids: Vec<_> = (0..40).map(|_| bench.ask(RobotRequest::List)).collect();
     let busy = |id: &&u64| {
         bench.outcome(**id).is_some_and(|outcome| outcome.unwrap_err().code == Code::Busy)
     };
@@ -205,7 +211,7 @@ fn numbers_wrap_and_so_do_those_of_the_robot() {
     // The robot answers with the request's number + 1, so both sides wrap.
     for _ in 0..66_000 {
         bench.forget();
-        bench.get(Verb::List).unwrap();
+        bench.get(RobotRequest::List).unwrap();
     }
     let counters = bench.session.state().counters;
     assert!(counters.sent > 66_000);

@@ -2,7 +2,7 @@
 
 use sinew_robot::{
     Code,
-    teach::{Event, Link, MODE_IDLE, MODE_PLAYING, MODE_TEACHING, Target, Verb},
+    teach::{Event, Link, MODE_IDLE, MODE_PLAYING, MODE_TEACHING, RobotRequest, Target},
 };
 
 use crate::{
@@ -20,7 +20,7 @@ fn acts(bench: &Bench) -> Vec<u8> {
     bench.codes().into_iter().filter(|code| !(0x09..=0x0C).contains(code)).collect()
 }
 
-fn by_name(name: &str) -> Verb {
+fn by_name(name: &str) -> RobotRequest {
     play(Target::Name(name.into()))
 }
 
@@ -28,7 +28,7 @@ fn by_name(name: &str) -> Verb {
 fn playing_while_taught() -> Bench {
     let mut bench = ready();
     bench.mode = MODE_TEACHING;
-    bench.get(Verb::Enter).unwrap();
+    bench.get(RobotRequest::Enter).unwrap();
     bench.get(play(Target::Id(1))).unwrap();
     bench.mode = MODE_PLAYING;
     bench.run(200);
@@ -99,8 +99,8 @@ fn a_play_that_is_not_answered_yet_ends() {
 fn what_waits_and_would_move_the_arms_is_not_sent() {
     let mut bench = ready();
     bench.statuses.insert(0x1A, None);
-    let list = bench.ask(Verb::List);
-    let moving = [by_name("wave"), play(Target::Id(1)), perform(false), Verb::Enter];
+    let list = bench.ask(RobotRequest::List);
+    let moving = [by_name("wave"), play(Target::Id(1)), perform(false), RobotRequest::Enter];
     let moving = moving.map(|verb| bench.ask(verb));
     take(&mut bench);
     for id in moving {
@@ -140,8 +140,8 @@ fn nothing_is_sent_when_nothing_plays() {
     for teaching in [false, true] {
         let mut bench = ready();
         if teaching {
-            bench.get(Verb::Enter).unwrap();
-            bench.get(Verb::RecordStart { name: None }).unwrap();
+            bench.get(RobotRequest::Enter).unwrap();
+            bench.get(RobotRequest::RecordStart { name: None }).unwrap();
             bench.run(500);
         }
         bench.forget();
@@ -152,7 +152,7 @@ fn nothing_is_sent_when_nothing_plays() {
         assert_eq!((state.teaching, state.recording), (teaching, teaching));
         if teaching {
             bench.run(500);
-            bench.get(Verb::RecordStop).unwrap();
+            bench.get(RobotRequest::RecordStop).unwrap();
             bench.get(save("mine")).unwrap();
         }
     }
@@ -171,7 +171,7 @@ fn teaching_survives_the_end_of_what_plays() {
     assert_eq!(bench.sent_as(0x0E).len(), 1);
     let maintained = bench.sent_as(0x0D).len();
     assert!(maintained >= 4, "and is kept up: {maintained}");
-    bench.get(Verb::RecordStart { name: None }).unwrap();
+    bench.get(RobotRequest::RecordStart { name: None }).unwrap();
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn requests_of_the_taker_wait_until_teaching_is_back() {
     let mut bench = playing_while_taught();
     bench.statuses.insert(0x0D, None);
     take(&mut bench);
-    let record = bench.ask(Verb::RecordStart { name: None });
+    let record = bench.ask(RobotRequest::RecordStart { name: None });
     bench.run(300);
     assert_eq!((acts(&bench), bench.outcome(record)), (vec![0x0E, 0x0D], None));
     bench.statuses.clear();
@@ -225,7 +225,7 @@ fn a_stop_ends_teaching_also_during_a_takeover() {
         take(&mut bench);
         bench.run(150);
         bench.forget();
-        let stop = bench.ask(Verb::Stop);
+        let stop = bench.ask(RobotRequest::Stop);
         bench.statuses.clear();
         bench.mode = MODE_IDLE;
         bench.run(20_000);
@@ -239,7 +239,7 @@ fn a_stop_ends_teaching_also_during_a_takeover() {
 fn a_takeover_does_not_undo_a_stop_or_a_close() {
     let mut bench = playing_while_taught();
     bench.statuses.insert(0x0E, None);
-    bench.ask(Verb::Stop);
+    bench.ask(RobotRequest::Stop);
     take(&mut bench);
     bench.statuses.clear();
     bench.mode = MODE_IDLE;

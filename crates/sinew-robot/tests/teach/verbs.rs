@@ -2,64 +2,73 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use sinew_robot::{
     Code, Refusal,
-    teach::{OPS, Target, Verb, parse},
-    trajectory::{Document, Interpolation},
+    teach::{LibraryRequest, OPS, Playback, Request, RobotRequest, Target, parse},
+    trajectory::{Document, Interpolation, Keyframe},
 };
-use sinew_wire::teach::Keyframe;
 
-fn parsed(value: Value) -> Result<Verb, Refusal> {
+fn parsed(value: Value) -> Result<Request, Refusal> {
     parse(value.as_object().unwrap())
 }
 
 #[test]
 fn every_verb_is_parsed() {
-    let play = Verb::Play {
-        action: Target::Id(3),
+    let how = Playback {
         frames: 20,
         duration_ms: 5000,
         interpolation: Interpolation::Cubic,
         looped: true,
         speed: Some(1.5),
-        library: true,
-        keyframes: None,
     };
     let by_name = crate::bench::play(Target::Name("wave".into()));
-    let cases = [
-        (json!({"op": "list"}), Verb::List),
-        (json!({"op": "enter"}), Verb::Enter),
-        (json!({"op": "exit"}), Verb::Exit),
-        (json!({"op": "record_start"}), Verb::RecordStart { name: None }),
-        (json!({"op": "record_start", "name": "a"}), Verb::RecordStart { name: Some("a".into()) }),
-        (json!({"op": "record_stop"}), Verb::RecordStop),
+    let robot = [
+        (json!({"op": "list"}), RobotRequest::List),
+        (json!({"op": "enter"}), RobotRequest::Enter),
+        (json!({"op": "exit"}), RobotRequest::Exit),
+        (json!({"op": "record_start"}), RobotRequest::RecordStart { name: None }),
+        (
+            json!({"op": "record_start", "name": "a"}),
+            RobotRequest::RecordStart { name: Some("a".into()) },
+        ),
+        (json!({"op": "record_stop"}), RobotRequest::RecordStop),
         (json!({"op": "save", "name": "a"}), crate::bench::save("a")),
         (
             json!({"op": "save", "name": "a", "loop": true}),
-            Verb::Save { name: Some("a".into()), looped: true, library: false },
+            RobotRequest::Save { name: Some("a".into()), looped: true },
         ),
         (
             json!({"op": "play", "id": 3, "frames": 20, "duration_ms": 5000,
-                   "interpolation": "cubic", "loop": true, "speed": 1.5, "library": true}),
-            play,
+                   "interpolation": "cubic", "loop": true, "speed": 1.5}),
+            RobotRequest::Play { action: Target::Id(3), how, keyframes: None },
         ),
         (json!({"op": "play", "name": "wave", "id": null}), by_name),
-        (json!({"op": "stop"}), Verb::Stop),
+        (json!({"op": "stop"}), RobotRequest::Stop),
         (
-            json!({"op": "rename", "name": "a", "new_name": "b"}),
-            Verb::Rename { name: "a".into(), new_name: "b".into(), library: false },
+            json!({"op": "rename", "name": "a", "new_name": "b", "library": false}),
+            RobotRequest::Rename { name: "a".into(), new_name: "b".into() },
         ),
-        (json!({"op": "delete", "id": 1}), Verb::Delete { action: Target::Id(1), library: false }),
+        (json!({"op": "delete", "id": 1}), RobotRequest::Delete { action: Target::Id(1) }),
+    ];
+    let library = [
+        (
+            json!({"op": "save", "name": "a", "library": true}),
+            LibraryRequest::Keep { name: Some("a".into()) },
+        ),
+        (
+            json!({"op": "rename", "name": "a", "new_name": "b", "library": true}),
+            LibraryRequest::Rename { name: "a".into(), new_name: "b".into() },
+        ),
         (
             json!({"type": "Teach", "robot": "g1", "req": 5, "confirm": true, "op": "delete",
                    "name": "a", "library": true}),
-            Verb::Delete { action: Target::Name("a".into()), library: true },
+            LibraryRequest::Delete { name: "a".into() },
         ),
-        (json!({"op": "library"}), Verb::Library),
-        (json!({"op": "show", "name": "a"}), Verb::Show { name: "a".into(), from: 0 }),
+        (json!({"op": "library"}), LibraryRequest::List),
+        (json!({"op": "show", "name": "a"}), LibraryRequest::Show { name: "a".into(), from: 0 }),
         (
             json!({"op": "import", "more": true, "document": {
                 "version": 1, "name": "a", "created": 7, "joints": ["left_elbow", "tail"],
                 "keyframes": [{"joint": "left_elbow", "time_ms": 5, "value": 0.5}]}}),
-            Verb::Import {
+            LibraryRequest::Import {
                 document: Box::new(Document {
                     name: "a".into(),
                     created: 7,
@@ -72,9 +81,16 @@ fn every_verb_is_parsed() {
             },
         ),
     ];
-    for (value, verb) in cases {
-        assert_eq!(parsed(value), Ok(verb.clone()));
-        assert!(OPS.iter().any(|row| row.op == verb.op()));
+    let perform = (
+        json!({"op": "play", "name": "wave", "frames": 20, "duration_ms": 5000,
+               "interpolation": "cubic", "loop": true, "speed": 1.5, "library": true}),
+        Request::Perform { name: "wave".into(), how },
+    );
+    let robot = robot.map(|(value, request)| (value, Request::Robot(request)));
+    let library = library.map(|(value, request)| (value, Request::Library(request)));
+    for (value, request) in robot.into_iter().chain(library).chain([perform]) {
+        assert!(OPS.iter().any(|row| row.op == request.op()));
+        assert_eq!(parsed(value), Ok(request));
     }
 }
 
@@ -100,6 +116,18 @@ fn what_is_wrong_says_what_was_wanted_and_what_came() {
         (
             json!({"op": "play", "id": 1, "interpolation": "quintic"}),
             "wanted linear, cubic or smooth, got \"quintic\"",
+        ),
+        (
+            json!({"op": "play", "id": 1, "library": true}),
+            "play: the library knows motions by name, not by id",
+        ),
+        (
+            json!({"op": "delete", "id": 1, "library": true}),
+            "delete: the library knows motions by name, not by id",
+        ),
+        (
+            json!({"op": "save", "loop": true, "library": true}),
+            "loop: a motion of the library repeats when play is told so",
         ),
         (json!({"op": "play", "id": 1, "speed": 0}), "speed: wanted a number over 0, got 0"),
         (json!({"op": "import"}), "import: wanted document, optionally append, more, got no"),

@@ -4,10 +4,9 @@ use std::{sync::Arc, time::Instant};
 
 use fastrand::Rng;
 use sinew_robot::{
-    teach::{Target, Verb},
-    trajectory::{Document, G1_ARMS, Interpolation, Manner, Plan, Recording},
+    teach::{Playback, RobotRequest, Target},
+    trajectory::{Document, G1_ARMS, Interpolation, Keyframe, Plan, PlanOptions, Recording},
 };
-use sinew_wire::teach::Keyframe;
 
 use crate::harness::{Pair, ms};
 
@@ -48,12 +47,12 @@ impl Client {
         pair.drain();
     }
 
-    fn verb(&mut self) -> Verb {
+    fn verb(&mut self) -> RobotRequest {
         match self.rng.u8(0..20) {
-            0 => Verb::Stop,
-            1 => Verb::List,
-            2 => Verb::Enter,
-            3 => Verb::Exit,
+            0 => RobotRequest::Stop,
+            1 => RobotRequest::List,
+            2 => RobotRequest::Enter,
+            3 => RobotRequest::Exit,
             4 => self.play(),
             5 => self.save(),
             6 => self.anything(),
@@ -62,58 +61,59 @@ impl Client {
         }
     }
 
-    fn planned(&mut self) -> Verb {
+    fn planned(&mut self) -> RobotRequest {
         self.place += 1;
         match self.place % 9 {
-            1 => Verb::Enter,
-            2 => Verb::RecordStart { name: None },
-            4 => Verb::RecordStop,
+            1 => RobotRequest::Enter,
+            2 => RobotRequest::RecordStart { name: None },
+            4 => RobotRequest::RecordStop,
             5 | 6 => self.save(),
             7 => self.play(),
-            _ => Verb::List,
+            _ => RobotRequest::List,
         }
     }
 
-    fn anything(&mut self) -> Verb {
+    fn anything(&mut self) -> RobotRequest {
         let name = self.name();
         match self.rng.u8(0..6) {
-            0 => Verb::Rename { name: name.clone(), new_name: name, library: false },
-            1 => Verb::Delete { action: Target::Id(self.rng.u32(..)), library: self.rng.bool() },
-            2 => Verb::RecordStart { name: Some(name) },
-            3 => Verb::RecordStop,
-            4 => Verb::Save { name: None, looped: false, library: false },
-            _ => Verb::Save { name: Some("a".repeat(32)), looped: true, library: false },
+            0 => RobotRequest::Rename { name: name.clone(), new_name: name },
+            1 => RobotRequest::Delete { action: Target::Id(self.rng.u32(..)) },
+            2 => RobotRequest::RecordStart { name: Some(name) },
+            3 => RobotRequest::RecordStop,
+            4 => RobotRequest::Save { name: None, looped: false },
+            _ => RobotRequest::Save { name: Some("a".repeat(32)), looped: true },
         }
     }
 
-    fn save(&mut self) -> Verb {
-        Verb::Save { name: Some(self.name()), looped: self.rng.u8(0..4) == 0, library: false }
+    fn save(&mut self) -> RobotRequest {
+        RobotRequest::Save { name: Some(self.name()), looped: self.rng.u8(0..4) == 0 }
     }
 
     fn name(&mut self) -> String {
         format!("action {}", self.rng.u8(0..24))
     }
 
-    fn play(&mut self) -> Verb {
+    fn play(&mut self) -> RobotRequest {
         let action = match self.rng.u8(0..8) {
             0 => Target::Id([0, 16, u32::MAX][self.rng.usize(0..3)]),
             1 | 2 => Target::Name(self.name()),
             _ => Target::Id(self.rng.u32(1..6)),
         };
         let kinds = [Interpolation::Linear, Interpolation::Cubic, Interpolation::Smooth];
-        Verb::Play {
+        RobotRequest::Play {
             action,
-            frames: if self.rng.bool() { 0 } else { self.rng.u32(0..40) },
-            duration_ms: if self.rng.bool() { 0 } else { self.rng.u32(0..3000) },
-            interpolation: kinds[self.rng.usize(0..3)],
-            looped: self.rng.u8(0..16) == 0,
-            speed: None,
-            library: false,
+            how: Playback {
+                frames: if self.rng.bool() { 0 } else { self.rng.u32(0..40) },
+                duration_ms: if self.rng.bool() { 0 } else { self.rng.u32(0..3000) },
+                interpolation: kinds[self.rng.usize(0..3)],
+                looped: self.rng.u8(0..16) == 0,
+                ..Playback::default()
+            },
             keyframes: (self.rng.u8(0..4) == 0).then(|| self.keyframes()),
         }
     }
 
-    fn perform(&mut self) -> Verb {
+    fn perform(&mut self) -> RobotRequest {
         let mut recording = Recording::new();
         let mut time = 0;
         for _ in 0..self.rng.u8(1..30) {
@@ -122,8 +122,8 @@ impl Client {
             time += self.rng.u32(1..600);
         }
         let document = Document { recording, ..Document::default() };
-        let plan = Plan::new(&document, 0, Manner::default(), &G1_ARMS).unwrap();
-        Verb::Perform { name: self.name(), plan: Arc::new(plan), looped: self.rng.bool() }
+        let plan = Plan::new(&document, 0, PlanOptions::default(), &G1_ARMS).unwrap();
+        RobotRequest::Perform { name: self.name(), plan: Arc::new(plan), looped: self.rng.bool() }
     }
 
     fn keyframes(&mut self) -> Vec<Keyframe> {

@@ -8,7 +8,7 @@ use std::{
 use sinew_faults::{DatagramFaults, FaultyDatagrams};
 use sinew_robot::{
     Refusal,
-    teach::{Answer, Event, Link, Output, RequestId, Session, Settings, Verb},
+    teach::{Answer, Event, Link, Output, RequestId, RobotRequest, Session, Settings},
     trajectory::{Error, Reduced, reduce},
 };
 use sinew_sim::g1::{self, Options, Robot};
@@ -157,11 +157,11 @@ impl Pair {
     }
 
     /// Asks the host for something and leaves what it says to be fetched.
-    pub(crate) fn ask(&mut self, verb: Verb) -> RequestId {
+    pub(crate) fn ask(&mut self, verb: RobotRequest) -> RequestId {
         self.say("ask", || format!("{verb:?}"));
-        let stop = verb == Verb::Stop && self.host.state().link != Link::Closed;
-        let play = matches!(verb, Verb::Play { .. } | Verb::Perform { .. });
-        let save = matches!(verb, Verb::Save { .. });
+        let stop = verb == RobotRequest::Stop && self.host.state().link != Link::Closed;
+        let play = matches!(verb, RobotRequest::Play { .. } | RobotRequest::Perform { .. });
+        let save = matches!(verb, RobotRequest::Save { .. });
         let id = self.host.request(self.now, verb, "tester");
         self.rules.asked(self.now, id, stop, play);
         self.rules.asked_save(id, save);
@@ -185,7 +185,7 @@ impl Pair {
     }
 
     /// Asks and waits for the outcome.
-    pub(crate) fn get(&mut self, verb: Verb) -> Result<Answer, Refusal> {
+    pub(crate) fn get(&mut self, verb: RobotRequest) -> Result<Answer, Refusal> {
         let id = self.ask(verb.clone());
         for _ in 0..40_000 {
             self.drain();

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use sinew_robot::{
-    teach::{Answer, Event, Target, Verb},
-    trajectory::{Document, G1_ARMS, Manner, Plan, Recording},
+    teach::{Answer, Event, RobotRequest, Target},
+    trajectory::{Document, G1_ARMS, Plan, PlanOptions, Recording},
 };
 use sinew_sim::g1::{Mode, Options};
 use sinew_wire::teach::Layout;
@@ -28,10 +28,10 @@ fn waving() -> Recording {
     recording
 }
 
-fn perform(looped: bool) -> Verb {
+fn perform(looped: bool) -> RobotRequest {
     let document = Document { recording: waving(), ..Document::default() };
-    let plan = Plan::new(&document, 0, Manner::default(), &G1_ARMS).unwrap();
-    Verb::Perform { name: "waving".into(), plan: Arc::new(plan), looped }
+    let plan = Plan::new(&document, 0, PlanOptions::default(), &G1_ARMS).unwrap();
+    RobotRequest::Perform { name: "waving".into(), plan: Arc::new(plan), looped }
 }
 
 fn opened(layout: Layout) -> Pair {
@@ -81,7 +81,7 @@ fn a_stop_ends_it_where_it_is() {
     pair.get(perform(true)).unwrap();
     pair.run(ms(14_000));
     assert!(pair.host.state().playing.is_some(), "it repeats");
-    pair.get(Verb::Stop).unwrap();
+    pair.get(RobotRequest::Stop).unwrap();
     let held = pair.robot.joints();
     pair.run(ms(5000));
     assert_eq!((pair.robot.mode(), pair.robot.joints()), (Mode::Idle, held));
@@ -91,10 +91,10 @@ fn a_stop_ends_it_where_it_is() {
 #[test]
 fn stored_actions_that_repeat_lend_pieces_only_their_number() {
     let mut pair = recorded(Layout::Documented);
-    let looped = Verb::Save { name: Some("a".into()), looped: true, library: false };
+    let looped = RobotRequest::Save { name: Some("a".into()), looped: true };
     pair.get(looped).unwrap();
     pair.get(save("b")).unwrap();
-    pair.get(Verb::Exit).unwrap();
+    pair.get(RobotRequest::Exit).unwrap();
     pair.get(perform(false)).unwrap();
     pair.run(ms(20_000));
     assert_eq!((pair.robot.mode(), pair.host.state().playing.is_none()), (Mode::Idle, true));

@@ -2,38 +2,29 @@
 
 use sinew_robot::{
     Code,
-    teach::{Answer, Link, Target, Verb},
+    teach::{Answer, Link, Playback, RobotRequest, Target},
 };
 use sinew_sim::g1::{Mode, Options};
 use sinew_wire::teach::Layout;
 
 use crate::harness::{LAYOUTS, Pair, ms};
 
-pub(crate) fn save(name: &str) -> Verb {
-    Verb::Save { name: Some(name.into()), looped: false, library: false }
+pub(crate) fn save(name: &str) -> RobotRequest {
+    RobotRequest::Save { name: Some(name.into()), looped: false }
 }
 
-pub(crate) fn play(action: Target) -> Verb {
-    Verb::Play {
-        action,
-        frames: 0,
-        duration_ms: 0,
-        interpolation: Default::default(),
-        looped: false,
-        speed: None,
-        library: false,
-        keyframes: None,
-    }
+pub(crate) fn play(action: Target) -> RobotRequest {
+    RobotRequest::Play { action, how: Playback::default(), keyframes: None }
 }
 
 /// A pair with a recording that can be saved.
 pub(crate) fn recorded(layout: Layout) -> Pair {
     let options = Options { needs_opening: true, ..Options::default() };
     let mut pair = Pair::clean(layout, options);
-    pair.get(Verb::Enter).unwrap();
-    pair.get(Verb::RecordStart { name: None }).unwrap();
+    pair.get(RobotRequest::Enter).unwrap();
+    pair.get(RobotRequest::RecordStart { name: None }).unwrap();
     pair.run(ms(2000));
-    pair.get(Verb::RecordStop).unwrap();
+    pair.get(RobotRequest::RecordStop).unwrap();
     pair
 }
 
@@ -45,16 +36,16 @@ fn the_eight_steps() {
         pair.run(ms(500));
         assert_eq!(pair.host.state().link, Link::Ready);
         let none = Answer::List { actions: Vec::new(), unlisted: 0 };
-        assert_eq!(pair.get(Verb::List).unwrap(), none);
-        assert_eq!(pair.get(Verb::Enter).unwrap(), Answer::Enter { pose_known: true });
+        assert_eq!(pair.get(RobotRequest::List).unwrap(), none);
+        assert_eq!(pair.get(RobotRequest::Enter).unwrap(), Answer::Enter { pose_known: true });
         assert_eq!(pair.robot.mode(), Mode::Teaching);
-        pair.get(Verb::RecordStart { name: Some("wave".into()) }).unwrap();
+        pair.get(RobotRequest::RecordStart { name: Some("wave".into()) }).unwrap();
         assert_eq!(pair.robot.mode(), Mode::Recording);
         pair.run(ms(6000));
-        let stopped = pair.get(Verb::RecordStop).unwrap();
+        let stopped = pair.get(RobotRequest::RecordStop).unwrap();
         let Answer::RecordStop { frames, largest_gap_ms, .. } = stopped else { panic!() };
         assert!((298..=302).contains(&frames) && largest_gap_ms == 20, "{frames} frames");
-        let saved = pair.get(Verb::Save { name: None, looped: false, library: false }).unwrap();
+        let saved = pair.get(RobotRequest::Save { name: None, looped: false }).unwrap();
         let Answer::Save { name, keyframes, .. } = saved else { panic!() };
         assert!(name == "wave" && (1..=20).contains(&keyframes));
         assert_eq!(pair.robot.actions().len(), 1);
@@ -66,7 +57,7 @@ fn the_eight_steps() {
         pair.run(ms(12_000));
         assert_eq!(pair.host.state().playing, None);
         assert_eq!(pair.robot.mode(), Mode::Teaching, "soft again");
-        assert_eq!(pair.get(Verb::Exit).unwrap(), Answer::Exit);
+        assert_eq!(pair.get(RobotRequest::Exit).unwrap(), Answer::Exit);
         assert_eq!(pair.robot.mode(), Mode::Idle);
         assert_eq!(pair.rules.links, [Link::Ready]);
         let counters = pair.host.state().counters;
@@ -78,7 +69,7 @@ fn the_eight_steps() {
 fn teaching_is_kept_up_and_ends_by_itself() {
     for layout in LAYOUTS {
         let mut pair = Pair::clean(layout, Options::default());
-        pair.get(Verb::Enter).unwrap();
+        pair.get(RobotRequest::Enter).unwrap();
         pair.run(ms(299_000));
         assert_eq!(pair.robot.mode(), Mode::Teaching);
         pair.run(ms(1500));
@@ -92,9 +83,10 @@ fn a_stop_overtakes_what_waits() {
         let mut pair = recorded(layout);
         pair.get(save("wave")).unwrap();
         pair.get(play(Target::Id(1))).unwrap();
-        let waiting: Vec<_> =
-            [Verb::List, save("two"), Verb::Enter].map(|verb| pair.ask(verb)).into();
-        pair.get(Verb::Stop).unwrap();
+        let waiting: Vec<_> = [RobotRequest::List, save("two"), RobotRequest::Enter]
+            .map(|verb| pair.ask(verb))
+            .into();
+        pair.get(RobotRequest::Stop).unwrap();
         assert_eq!(pair.robot.mode(), Mode::Idle);
         for id in waiting {
             let refusal = pair.rules.outcome(id).unwrap().unwrap_err();

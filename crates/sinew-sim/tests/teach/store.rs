@@ -2,7 +2,7 @@
 
 use sinew_robot::{
     Code,
-    teach::{Answer, Target, Verb},
+    teach::{Answer, RobotRequest, Target},
 };
 use sinew_sim::g1::{Mode, Options};
 use sinew_wire::teach::Layout;
@@ -13,7 +13,7 @@ use crate::{
 };
 
 #[track_caller]
-fn refused(pair: &mut Pair, verb: Verb, code: Code) {
+fn refused(pair: &mut Pair, verb: RobotRequest, code: Code) {
     let stored = pair.robot.actions().to_vec();
     let refusal = pair.get(verb.clone()).unwrap_err();
     assert_eq!(refusal.code, code, "{verb:?}: {refusal}");
@@ -21,7 +21,9 @@ fn refused(pair: &mut Pair, verb: Verb, code: Code) {
 }
 
 fn listed(pair: &mut Pair) -> Vec<(u32, String)> {
-    let Answer::List { actions, unlisted } = pair.get(Verb::List).unwrap() else { panic!() };
+    let Answer::List { actions, unlisted } = pair.get(RobotRequest::List).unwrap() else {
+        panic!()
+    };
     assert_eq!(unlisted, 0);
     actions.into_iter().map(|action| (action.id, action.name)).collect()
 }
@@ -64,7 +66,7 @@ fn names() {
         assert_eq!(names, good);
         for name in good {
             assert!(pair.get(play(Target::Name(name.into()))).is_ok(), "{name:?}");
-            pair.get(Verb::Stop).unwrap();
+            pair.get(RobotRequest::Stop).unwrap();
         }
         let mut pair = recorded(layout);
         let (long, cut) = ("n".repeat(32), format!("{}é", "n".repeat(30)));
@@ -80,14 +82,10 @@ fn names() {
             "ab\u{202e}cd",
         ] {
             refused(&mut pair, save(name), Code::InvalidArgument);
-            let start = Verb::RecordStart { name: Some(name.into()) };
+            let start = RobotRequest::RecordStart { name: Some(name.into()) };
             refused(&mut pair, start, Code::InvalidArgument);
         }
-        refused(
-            &mut pair,
-            Verb::Save { name: None, looped: false, library: false },
-            Code::InvalidArgument,
-        );
+        refused(&mut pair, RobotRequest::Save { name: None, looped: false }, Code::InvalidArgument);
         assert!(pair.robot.actions().is_empty());
     }
 }
@@ -116,14 +114,14 @@ fn numbers() {
 fn what_cannot_be_saved_or_done() {
     let mut pair = Pair::clean(Layout::Documented, Options::default());
     refused(&mut pair, save("nothing"), Code::NotReady);
-    refused(&mut pair, Verb::RecordStart { name: None }, Code::NotReady);
-    refused(&mut pair, Verb::RecordStop, Code::NotReady);
-    refused(&mut pair, Verb::Delete { action: Target::Id(1), library: false }, Code::Unsupported);
-    let rename = Verb::Rename { name: "a".into(), new_name: "b".into(), library: false };
+    refused(&mut pair, RobotRequest::RecordStart { name: None }, Code::NotReady);
+    refused(&mut pair, RobotRequest::RecordStop, Code::NotReady);
+    refused(&mut pair, RobotRequest::Delete { action: Target::Id(1) }, Code::Unsupported);
+    let rename = RobotRequest::Rename { name: "a".into(), new_name: "b".into() };
     refused(&mut pair, rename, Code::Unsupported);
-    pair.get(Verb::Enter).unwrap();
-    pair.get(Verb::RecordStart { name: None }).unwrap();
+    pair.get(RobotRequest::Enter).unwrap();
+    pair.get(RobotRequest::RecordStart { name: None }).unwrap();
     refused(&mut pair, save("it runs"), Code::NotReady);
-    pair.get(Verb::Exit).unwrap();
+    pair.get(RobotRequest::Exit).unwrap();
     refused(&mut pair, save("it is gone"), Code::NotReady);
 }

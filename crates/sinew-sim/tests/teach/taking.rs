@@ -2,7 +2,7 @@
 
 use sinew_robot::{
     Code,
-    teach::{Event, Target, Verb},
+    teach::{Event, RobotRequest, Target},
 };
 use sinew_sim::g1::{Mode, Options};
 
@@ -11,8 +11,8 @@ use crate::{
     plan::{play, recorded, save},
 };
 
-fn looped(name: &str) -> Verb {
-    Verb::Save { name: Some(name.into()), looped: true, library: false }
+fn looped(name: &str) -> RobotRequest {
+    RobotRequest::Save { name: Some(name.into()), looped: true }
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn what_the_robot_plays_ends_and_teaching_does_not() {
                 "{ended:?}"
             );
         }
-        pair.get(Verb::RecordStart { name: None }).unwrap();
+        pair.get(RobotRequest::RecordStart { name: None }).unwrap();
         assert_eq!(pair.robot.mode(), Mode::Recording);
         pair.take();
         pair.run(ms(500));
@@ -50,7 +50,7 @@ fn what_plays_while_nothing_is_taught_ends_and_stays_so() {
     for layout in LAYOUTS {
         let mut pair = recorded(layout);
         pair.get(looped("for ever")).unwrap();
-        pair.get(Verb::Exit).unwrap();
+        pair.get(RobotRequest::Exit).unwrap();
         pair.get(play(Target::Name("for ever".into()))).unwrap();
         pair.run(ms(100));
         pair.take();
@@ -95,7 +95,7 @@ fn a_slow_disk_delays_a_save_and_nothing_else() {
         pair.get(play(Target::Id(1))).unwrap();
         pair.run(ms(100));
         assert_eq!(pair.robot.mode(), Mode::Playing);
-        pair.get(Verb::Stop).unwrap();
+        pair.get(RobotRequest::Stop).unwrap();
         assert_eq!(pair.robot.mode(), Mode::Idle);
         assert_eq!(pair.robot.actions().len(), 1);
         pair.run(ms(60_000));
@@ -103,10 +103,10 @@ fn a_slow_disk_delays_a_save_and_nothing_else() {
     }
     let mut pair = Pair::clean(LAYOUTS[0], Options::default());
     pair.disk.delay = ms(600);
-    pair.get(Verb::Enter).unwrap();
-    pair.get(Verb::RecordStart { name: None }).unwrap();
+    pair.get(RobotRequest::Enter).unwrap();
+    pair.get(RobotRequest::RecordStart { name: None }).unwrap();
     pair.run(ms(500));
-    pair.get(Verb::RecordStop).unwrap();
+    pair.get(RobotRequest::RecordStop).unwrap();
     pair.get(save("patient")).unwrap();
     assert_eq!(pair.robot.actions().len(), 1, "repetitions are one save");
 }

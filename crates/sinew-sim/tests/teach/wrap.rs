@@ -1,6 +1,6 @@
 //! Numbers that come round: 65,535 is followed by 0, and what follows is not old.
 
-use sinew_robot::teach::{Answer, Link, Verb};
+use sinew_robot::teach::{Answer, Link, RobotRequest};
 use sinew_sim::g1::{Mode, Options};
 
 use crate::harness::{LAYOUTS, Pair, ms};
@@ -9,7 +9,7 @@ use crate::harness::{LAYOUTS, Pair, ms};
 fn status_goes_on() {
     for layout in LAYOUTS {
         let mut pair = Pair::clean(layout, Options { status_hz: 500, ..Options::default() });
-        pair.get(Verb::Enter).unwrap();
+        pair.get(RobotRequest::Enter).unwrap();
         pair.run(ms(140_000));
         let counters = pair.host.state().counters;
         assert!(counters.status > 66_000, "{counters:?}");
@@ -22,7 +22,7 @@ fn status_goes_on() {
 fn requests_and_answers_go_on() {
     let mut pair = Pair::clean(LAYOUTS[0], Options { status_hz: 1, ..Options::default() });
     for number in 0..65_700 {
-        let answer = pair.get(Verb::List);
+        let answer = pair.get(RobotRequest::List);
         assert!(matches!(answer, Ok(Answer::List { .. })), "{number}: {answer:?}");
     }
     let counters = pair.host.state().counters;

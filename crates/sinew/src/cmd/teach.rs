@@ -2,6 +2,7 @@
 
 mod library;
 mod play;
+mod plot;
 mod screen;
 
 use std::{

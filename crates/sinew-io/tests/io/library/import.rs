@@ -4,8 +4,10 @@ use std::{
 };
 
 use sinew_io::library::{Imported, MAX_UNFINISHED};
-use sinew_robot::{Code, trajectory::Document};
-use sinew_wire::teach::Keyframe;
+use sinew_robot::{
+    Code,
+    trajectory::{Document, Keyframe},
+};
 
 use super::{code, files, library, motion, names, part};
 

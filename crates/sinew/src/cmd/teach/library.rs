@@ -12,10 +12,13 @@ use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use sinew_robot::trajectory::{
-    Document, G1_ARMS, Imported, Interpolation, from_csv, from_seq, svg, terminal, to_csv,
+    Document, G1_ARMS, Imported, Interpolation, from_csv, from_seq, to_csv,
 };
 
-use super::screen::columns;
+use super::{
+    plot::{svg, terminal},
+    screen::columns,
+};
 use crate::{
     DONE,
     client::Client,

@@ -1,8 +1,8 @@
+//! Motions as pictures.
+
 use std::fmt::Write;
 
-use sinew_wire::teach::Keyframe;
-
-use super::{JointMap, Recording};
+use sinew_robot::trajectory::{JointMap, Keyframe, Pose, Recording};
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 480.0;
@@ -22,7 +22,7 @@ const STILL: f32 = 0.001;
 
 /// A picture of the joints over time: what was recorded as lines, keyframes as dots with dashed
 /// lines between them. Joints that stand still are named in grey.
-pub fn svg(recording: &Recording, keyframes: &[Keyframe], joints: &JointMap) -> String {
+pub(super) fn svg(recording: &Recording, keyframes: &[Keyframe], joints: &JointMap) -> String {
     let scale = Scale::new(recording, keyframes);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
@@ -157,12 +157,12 @@ fn tidy(value: f64) -> String {
 
 /// A line of text per joint: name, least and greatest position, and its way in `width` columns of
 /// eight heights, from least to greatest. A joint that does not move is a low line.
-pub fn terminal(recording: &Recording, joints: &JointMap, width: usize) -> String {
+pub(super) fn terminal(recording: &Recording, joints: &JointMap, width: usize) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let width = width.clamp(1, MAX_POINTS);
     let mut out = String::new();
     for (slot, joint) in joints.joints.iter().enumerate() {
-        let value = |pose: [f32; 12]| pose.get(slot).copied().unwrap_or_default();
+        let value = |pose: Pose| pose.get(slot).copied().unwrap_or_default();
         let values = recording.frames().iter().map(|frame| value(frame.positions));
         let (min, max) = values
             .fold((f32::INFINITY, f32::NEG_INFINITY), |(min, max), v| (min.min(v), max.max(v)));
@@ -184,4 +184,55 @@ pub fn terminal(recording: &Recording, joints: &JointMap, width: usize) -> Strin
     }
     let _infallible = writeln!(out, "0 to {:.1} s", f64::from(recording.duration_ms()) / 1000.0);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use sinew_robot::trajectory::{G1_ARMS, reduce};
+
+    use super::*;
+
+    fn wave(frames: u32) -> Recording {
+        let mut recording = Recording::new();
+        for index in 0..frames {
+            let mut pose = [0.0; 12];
+            pose[3] = (index as f32 * 0.01).sin();
+            recording.push(index * 20, pose).unwrap();
+        }
+        recording
+    }
+
+    #[test]
+    fn a_picture_has_every_joint_and_keyframe() {
+        let recording = wave(3000);
+        let keyframes = reduce(&recording, 20).unwrap().keyframes;
+        let picture = svg(&recording, &keyframes, &G1_ARMS);
+        assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));
+        assert!(G1_ARMS.joints.iter().all(|joint| picture.contains(joint.name)));
+        assert_eq!(picture.matches("<circle").count(), keyframes.len());
+        assert_eq!(picture.matches("<polyline").count(), 2, "the one that moves, and it reduced");
+        assert!(!picture.contains("NaN") && !picture.contains("inf"));
+        assert!(picture.len() < 400_000, "{}", picture.len());
+    }
+
+    #[test]
+    fn the_terminal_shows_a_line_per_joint() {
+        let text = terminal(&wave(600), &G1_ARMS, 40);
+        assert_eq!(text.lines().count(), 13);
+        let elbow = text.lines().find(|line| line.starts_with("left_elbow")).unwrap();
+        assert!(elbow.contains('█') && elbow.contains('▁'), "{text}");
+        assert_eq!(elbow.chars().filter(|c| ('▁'..='█').contains(c)).count(), 40);
+        assert!(text.ends_with("0 to 12.0 s\n"));
+    }
+
+    #[test]
+    fn nothing_and_one_frame_can_be_drawn_too() {
+        for recording in [Recording::new(), wave(1)] {
+            let picture = svg(&recording, &[], &G1_ARMS);
+            assert!(!picture.contains("NaN") && !picture.contains("inf"));
+            assert_eq!(terminal(&recording, &G1_ARMS, 0).lines().count(), 13);
+        }
+    }
 }

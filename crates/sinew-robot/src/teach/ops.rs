@@ -1,119 +1,13 @@
-use std::sync::Arc;
-
 use serde::Serialize;
 use serde_json::{Map, Value};
-use sinew_wire::teach::Keyframe;
 
-use super::new_name;
+use super::{LibraryRequest, Playback, Request, RobotRequest, Target, new_name};
 use crate::{
     Code, Refusal,
-    trajectory::{Document, G1_ARMS, Interpolation, Plan},
+    trajectory::{Document, G1_ARMS, Interpolation},
 };
 
-/// What may be asked of a robot that can be taught, checked for form but not yet against what the
-/// robot or the transport can do.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Verb {
-    /// The stored actions.
-    List,
-    /// Make the arms compliant.
-    Enter,
-    /// Make them stiff again.
-    Exit,
-    /// Begin to record.
-    RecordStart {
-        /// What the recording is to be called, when that is known already.
-        name: Option<String>,
-    },
-    /// End the recording.
-    RecordStop,
-    /// Store the recording.
-    Save {
-        /// What it is called; the name given when recording began, if none.
-        name: Option<String>,
-        /// Whether it repeats when it is played.
-        looped: bool,
-        /// In the library, and not in the robot.
-        library: bool,
-    },
-    /// Play a stored action.
-    Play {
-        /// Which.
-        action: Target,
-        /// How many of its frames; 0 is all.
-        frames: u32,
-        /// How long it takes; 0 is as recorded.
-        duration_ms: u32,
-        /// How values between keyframes are found.
-        interpolation: Interpolation,
-        /// Whether it repeats.
-        looped: bool,
-        /// How much faster than recorded.
-        speed: Option<f32>,
-        /// From the library, and not what the robot has.
-        library: bool,
-        /// Keyframes to play instead of the stored ones. No JSON member gives them.
-        keyframes: Option<Vec<Keyframe>>,
-    },
-    /// Play a motion that the robot does not have. No JSON gives it.
-    Perform {
-        /// What it is called.
-        name: String,
-        /// The motion.
-        plan: Arc<Plan>,
-        /// Whether it repeats.
-        looped: bool,
-    },
-    /// End playback.
-    Stop,
-    /// Give an action another name.
-    Rename {
-        /// Its name.
-        name: String,
-        /// The new one.
-        new_name: String,
-        /// In the library, and not in the robot.
-        library: bool,
-    },
-    /// Remove an action.
-    Delete {
-        /// Which.
-        action: Target,
-        /// From the library, and not from the robot.
-        library: bool,
-    },
-    /// What the library holds.
-    Library,
-    /// Give a motion of the library.
-    Show {
-        /// Which.
-        name: String,
-        /// The first of its frames to give; one answer does not hold those of a long motion.
-        from: u32,
-    },
-    /// Put a motion, or a part of one, into the library.
-    Import {
-        /// The motion.
-        document: Box<Document>,
-        /// Joints it has that no slot takes.
-        dropped: Vec<String>,
-        /// Whether it goes on with a motion of which not all has come.
-        append: bool,
-        /// Whether more of it will come.
-        more: bool,
-    },
-}
-
-/// A stored action: by the number its list gives it, or by name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
-    /// By number.
-    Id(u32),
-    /// By name.
-    Name(String),
-}
-
-/// A row of the table of verbs: for the parser, its error texts and the documentation.
+/// A row of the table of requests: for the parser, its error texts and the documentation.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Op {
     /// Its name in `Teach`.
@@ -130,7 +24,7 @@ pub struct Op {
     pub answers: &'static str,
 }
 
-/// The thirteen verbs.
+/// The thirteen of them.
 pub const OPS: &[Op] = &[
     op(
         "list",
@@ -197,7 +91,7 @@ pub const OPS: &[Op] = &[
     },
 ];
 
-/// Members that belong to the message and not to the verb.
+/// Members that belong to the message and not to the request.
 const ENVELOPE: [&str; 4] = ["type", "robot", "req", "confirm"];
 
 const fn op(op: &'static str, what: &'static str, answers: &'static str) -> Op {
@@ -205,7 +99,7 @@ const fn op(op: &'static str, what: &'static str, answers: &'static str) -> Op {
 }
 
 /// Parses the members of a `Teach`.
-pub fn parse(members: &Map<String, Value>) -> Result<Verb, Refusal> {
+pub fn parse(members: &Map<String, Value>) -> Result<Request, Refusal> {
     let Some(row) = members.get("op").and_then(|op| OPS.iter().find(|row| op == row.op)) else {
         let ops: Vec<_> = OPS.iter().map(|row| row.op).collect();
         let got = members.get("op").map_or("nothing".into(), shown);
@@ -214,87 +108,22 @@ pub fn parse(members: &Map<String, Value>) -> Result<Verb, Refusal> {
     row.check(members)?;
     let members = Members { op: row.op, members };
     Ok(match row.op {
-        "list" => Verb::List,
-        "enter" => Verb::Enter,
-        "exit" => Verb::Exit,
-        "record_start" => Verb::RecordStart { name: members.new_name("name")? },
-        "record_stop" => Verb::RecordStop,
-        "save" => Verb::Save {
-            name: members.new_name("name")?,
-            looped: members.flag("loop")?,
-            library: members.flag("library")?,
-        },
-        "play" => Verb::Play {
-            action: members.target()?,
-            frames: members.number("frames", 0)?.unwrap_or_default(),
-            duration_ms: members.number("duration_ms", 0)?.unwrap_or_default(),
-            interpolation: members.interpolation()?,
-            looped: members.flag("loop")?,
-            speed: members.speed()?,
-            library: members.flag("library")?,
-            keyframes: None,
-        },
-        "rename" => Verb::Rename {
+        "play" => members.play()?,
+        "library" => Request::Library(LibraryRequest::List),
+        "show" => Request::Library(LibraryRequest::Show {
             name: members.needed("name")?,
-            new_name: members.needed("new_name").and_then(checked)?,
-            library: members.flag("library")?,
-        },
-        "delete" => Verb::Delete { action: members.target()?, library: members.flag("library")? },
-        "library" => Verb::Library,
-        "show" => Verb::Show {
-            name: members.needed("name")?,
-            from: members.number("from", 0)?.unwrap_or_default(),
-        },
-        "import" => members.import()?,
-        _ => Verb::Stop,
+            from: members.number("from")?,
+        }),
+        "import" => Request::Library(members.import()?),
+        _ if row.takes.contains(&"library") && members.flag("library")? => {
+            Request::Library(members.of_library()?)
+        }
+        _ => Request::Robot(members.of_robot()?),
     })
 }
 
-impl Verb {
-    /// Its name in `Teach`.
-    pub const fn op(&self) -> &'static str {
-        match self {
-            Verb::List => "list",
-            Verb::Enter => "enter",
-            Verb::Exit => "exit",
-            Verb::RecordStart { .. } => "record_start",
-            Verb::RecordStop => "record_stop",
-            Verb::Save { .. } => "save",
-            Verb::Play { .. } | Verb::Perform { .. } => "play",
-            Verb::Stop => "stop",
-            Verb::Rename { .. } => "rename",
-            Verb::Delete { .. } => "delete",
-            Verb::Library => "library",
-            Verb::Show { .. } => "show",
-            Verb::Import { .. } => "import",
-        }
-    }
-
-    /// Whether it only asks, and changes nothing.
-    pub const fn is_query(&self) -> bool {
-        matches!(self, Verb::List | Verb::Library | Verb::Show { .. })
-    }
-
-    /// Whether the arms may move when it is carried out. Soft ones do, by their own weight.
-    pub const fn moves(&self) -> bool {
-        matches!(self, Verb::Enter | Verb::Play { .. } | Verb::Perform { .. })
-    }
-
-    /// Whether it is about the library and nothing else.
-    pub const fn is_of_library(&self) -> bool {
-        match self {
-            Verb::Save { library, .. }
-            | Verb::Play { library, .. }
-            | Verb::Rename { library, .. }
-            | Verb::Delete { library, .. } => *library,
-            Verb::Library | Verb::Show { .. } | Verb::Import { .. } => true,
-            _ => false,
-        }
-    }
-}
-
 impl Op {
-    /// Refuses members the verb does not know, and misses those it needs.
+    /// Refuses members that the request does not know, and misses those it needs.
     fn check(&self, members: &Map<String, Value>) -> Result<(), Refusal> {
         let target: &[&str] = if self.target { &["id", "name"] } else { &[] };
         let known = |key: &str| {
@@ -366,7 +195,12 @@ impl Members<'_> {
         self.name(key)?.ok_or_else(|| self.wrong(key, "a text that is not empty"))
     }
 
-    fn number(&self, key: &str, min: u32) -> Result<Option<u32>, Refusal> {
+    /// A number; 0 if it is not given.
+    fn number(&self, key: &str) -> Result<u32, Refusal> {
+        Ok(self.number_from(key, 0)?.unwrap_or_default())
+    }
+
+    fn number_from(&self, key: &str, min: u32) -> Result<Option<u32>, Refusal> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
         match number.filter(|&number| number >= min) {
@@ -384,7 +218,7 @@ impl Members<'_> {
     }
 
     fn target(&self) -> Result<Target, Refusal> {
-        match self.number("id", 1)? {
+        match self.number_from("id", 1)? {
             Some(id) => Ok(Target::Id(id)),
             None => self.needed("name").map(Target::Name),
         }
@@ -398,12 +232,79 @@ impl Members<'_> {
         }
     }
 
-    fn import(&self) -> Result<Verb, Refusal> {
+    fn of_robot(&self) -> Result<RobotRequest, Refusal> {
+        Ok(match self.op {
+            "list" => RobotRequest::List,
+            "enter" => RobotRequest::Enter,
+            "exit" => RobotRequest::Exit,
+            "record_start" => RobotRequest::RecordStart { name: self.new_name("name")? },
+            "record_stop" => RobotRequest::RecordStop,
+            "save" => {
+                RobotRequest::Save { name: self.new_name("name")?, looped: self.flag("loop")? }
+            }
+            "rename" => {
+                let (name, new_name) = self.names()?;
+                RobotRequest::Rename { name, new_name }
+            }
+            "delete" => RobotRequest::Delete { action: self.target()? },
+            _ => RobotRequest::Stop,
+        })
+    }
+
+    fn of_library(&self) -> Result<LibraryRequest, Refusal> {
+        Ok(match self.op {
+            "save" => {
+                let name = self.new_name("name")?;
+                if self.flag("loop")? {
+                    let message = "loop: a motion of the library repeats when play is told so";
+                    return Err(invalid(message.into()));
+                }
+                LibraryRequest::Keep { name }
+            }
+            "rename" => {
+                let (name, new_name) = self.names()?;
+                LibraryRequest::Rename { name, new_name }
+            }
+            _ => LibraryRequest::Delete { name: self.motion(self.target()?)? },
+        })
+    }
+
+    fn play(&self) -> Result<Request, Refusal> {
+        let action = self.target()?;
+        let how = Playback {
+            frames: self.number("frames")?,
+            duration_ms: self.number("duration_ms")?,
+            interpolation: self.interpolation()?,
+            looped: self.flag("loop")?,
+            speed: self.speed()?,
+        };
+        Ok(if self.flag("library")? {
+            Request::Perform { name: self.motion(action)?, how }
+        } else {
+            Request::Robot(RobotRequest::Play { action, how, keyframes: None })
+        })
+    }
+
+    /// The name of a motion of the library.
+    fn motion(&self, target: Target) -> Result<String, Refusal> {
+        match target {
+            Target::Name(name) => Ok(name),
+            Target::Id(_) => {
+                Err(invalid(format!("{}: the library knows motions by name, not by id", self.op)))
+            }
+        }
+    }
+
+    fn names(&self) -> Result<(String, String), Refusal> {
+        Ok((self.needed("name")?, self.needed("new_name").and_then(checked)?))
+    }
+
+    fn import(&self) -> Result<LibraryRequest, Refusal> {
         let document = self.get("document").unwrap_or(&Value::Null);
         let read = Document::from_value(document.clone(), &G1_ARMS);
         let (document, dropped) = read.map_err(|error| invalid(format!("{}: {error}", self.op)))?;
         let (append, more) = (self.flag("append")?, self.flag("more")?);
-        Ok(Verb::Import { document: Box::new(document), dropped, append, more })
+        Ok(LibraryRequest::Import { document: Box::new(document), dropped, append, more })
     }
 
     fn interpolation(&self) -> Result<Interpolation, Refusal> {
