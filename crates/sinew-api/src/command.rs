@@ -1,7 +1,7 @@
 use std::fmt;
 
 use serde_json::{Value, json};
-use sinew_robot::{drive, teach::Verb};
+use sinew_robot::{drive, teach::Request};
 
 use crate::teach;
 
@@ -29,7 +29,7 @@ pub enum Command {
         payload: Vec<u8>,
     },
     /// Teach a robot, or have it play.
-    Teach(Verb),
+    Teach(Request),
     /// Make a map. No robot can do that yet.
     Mapping {
         /// What to do.
@@ -106,7 +106,7 @@ impl Command {
                 let payload: String = payload.iter().map(|byte| format!("{byte:02x}")).collect();
                 json!({ "type": "Raw", "command": command, "payload": payload })
             }
-            Command::Teach(verb) => teach::to_value(verb),
+            Command::Teach(request) => teach::to_value(request),
             Command::Mapping { op } => given(bare("Mapping"), &[("op", op.clone())]),
             Command::Subscribe { topics, max_hz } => {
                 let topics: Vec<_> = topics.iter().map(Topic::to_string).collect();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sinew_robot::{
     Refusal, teach,
-    teach::{Target, Verb},
+    teach::{LibraryRequest, Playback, Request, RobotRequest, Target},
     trajectory::{G1_ARMS, Interpolation},
 };
 
@@ -39,63 +39,90 @@ pub(crate) fn make(given: &Given<'_>) -> Result<Command, Refusal> {
     Ok(Command::Teach(teach::parse(given.0)?))
 }
 
-/// The message. What no message can say (`Perform`, keyframes) is left out.
-pub(crate) fn to_value(verb: &Verb) -> Value {
-    let message = json!({ "type": "Teach", "op": verb.op() });
-    let flag = |name, flag: bool| (name, flag.then_some(Value::from(true)));
-    let number = |name, number: u32| (name, Some(number).filter(|&n| n > 0).map(Value::from));
-    let text = |name, text: &str| (name, Some(Value::from(text)));
-    let maybe = |name, text: &Option<String>| (name, text.as_deref().map(Value::from));
-    match verb {
-        Verb::List
-        | Verb::Enter
-        | Verb::Exit
-        | Verb::RecordStop
-        | Verb::Stop
-        | Verb::Library
-        | Verb::Perform { .. } => message,
-        Verb::RecordStart { name } => given(message, &[maybe("name", name)]),
-        Verb::Save { name, looped, library } => {
-            given(message, &[maybe("name", name), flag("loop", *looped), flag("library", *library)])
+/// The message. What no message can say (a plan, keyframes) is left out.
+pub(crate) fn to_value(request: &Request) -> Value {
+    let message = json!({ "type": "Teach", "op": request.op() });
+    match request {
+        Request::Robot(request) => of_robot(message, request),
+        Request::Library(request) => of_library(message, request),
+        Request::Perform { name, how } => {
+            given(played(message, &Target::Name(name.clone()), how), &[LIBRARY])
         }
-        Verb::Play {
-            action,
-            frames,
-            duration_ms,
-            interpolation,
-            looped,
-            speed,
-            library,
-            keyframes: _,
-        } => {
-            let is_usual = *interpolation == Interpolation::default();
-            let members = [
-                target(action),
-                number("frames", *frames),
-                number("duration_ms", *duration_ms),
-                ("interpolation", (!is_usual).then(|| interpolation.name().into())),
-                flag("loop", *looped),
-                ("speed", speed.map(Value::from)),
-                flag("library", *library),
-            ];
-            given(message, &members)
+    }
+}
+
+const LIBRARY: (&str, Option<Value>) = ("library", Some(Value::Bool(true)));
+
+fn of_robot(message: Value, request: &RobotRequest) -> Value {
+    match request {
+        RobotRequest::List
+        | RobotRequest::Enter
+        | RobotRequest::Exit
+        | RobotRequest::RecordStop
+        | RobotRequest::Stop
+        | RobotRequest::Perform { .. } => message,
+        RobotRequest::RecordStart { name } => given(message, &[maybe("name", name)]),
+        RobotRequest::Save { name, looped } => {
+            given(message, &[maybe("name", name), flag("loop", *looped)])
         }
-        Verb::Rename { name, new_name, library } => given(
-            message,
-            &[text("name", name), text("new_name", new_name), flag("library", *library)],
-        ),
-        Verb::Delete { action, library } => {
-            given(message, &[target(action), flag("library", *library)])
+        RobotRequest::Play { action, how, keyframes: _ } => played(message, action, how),
+        RobotRequest::Rename { name, new_name } => {
+            given(message, &[text("name", name), text("new_name", new_name)])
         }
-        Verb::Show { name, from } => given(message, &[text("name", name), number("from", *from)]),
-        Verb::Import { document, dropped: _, append, more } => {
+        RobotRequest::Delete { action } => given(message, &[target(action)]),
+    }
+}
+
+fn of_library(message: Value, request: &LibraryRequest) -> Value {
+    match request {
+        LibraryRequest::List => message,
+        LibraryRequest::Show { name, from } => {
+            given(message, &[text("name", name), number("from", *from)])
+        }
+        LibraryRequest::Import { document, dropped: _, append, more } => {
             // What is written is read.
             let document = serde_json::from_str(&document.to_json(&G1_ARMS)).unwrap_or_default();
             let members =
                 [("document", Some(document)), flag("append", *append), flag("more", *more)];
             given(message, &members)
         }
+        LibraryRequest::Keep { name } => given(message, &[maybe("name", name), LIBRARY]),
+        LibraryRequest::Rename { name, new_name } => {
+            given(message, &[text("name", name), text("new_name", new_name), LIBRARY])
+        }
+        LibraryRequest::Delete { name } => given(message, &[text("name", name), LIBRARY]),
     }
+}
+
+fn played(message: Value, action: &Target, how: &Playback) -> Value {
+    let is_usual = how.interpolation == Interpolation::default();
+    let members = [
+        target(action),
+        number("frames", how.frames),
+        number("duration_ms", how.duration_ms),
+        ("interpolation", (!is_usual).then(|| how.interpolation.name().into())),
+        flag("loop", how.looped),
+        ("speed", how.speed.map(Value::from)),
+    ];
+    given(message, &members)
+}
+
+type Named = (&'static str, Option<Value>);
+
+fn flag(name: &'static str, flag: bool) -> Named {
+    (name, flag.then_some(Value::from(true)))
+}
+
+fn number(name: &'static str, number: u32) -> Named {
+    (name, Some(number).filter(|&number| number > 0).map(Value::from))
+}
+
+fn text(name: &'static str, text: &str) -> Named {
+    (name, Some(Value::from(text)))
+}
+
+fn maybe(name: &'static str, text: &Option<String>) -> Named {
+    (name, text.as_deref().map(Value::from))
 }
 
 fn target(target: &Target) -> (&'static str, Option<Value>) {

@@ -2,7 +2,7 @@ use proptest::{option, prelude::*};
 use serde_json::{Map, Value, json};
 use sinew_api::{Command, Halt, Request, Topic, may_be_urgent};
 use sinew_robot::{
-    teach::{Target, Verb},
+    teach::{self, LibraryRequest, Playback, RobotRequest, Target},
     trajectory::{Document, Interpolation, Recording},
 };
 
@@ -94,55 +94,64 @@ fn document() -> impl Strategy<Value = Document> {
     })
 }
 
-fn verb() -> impl Strategy<Value = Verb> {
-    let play = (
-        target(),
-        any::<u32>(),
-        any::<u32>(),
-        prop::sample::select(vec![
-            Interpolation::Linear,
-            Interpolation::Cubic,
-            Interpolation::Smooth,
-        ]),
-        any::<bool>(),
-        option::of(0.01f32..100.0),
-        any::<bool>(),
-    );
+fn teaching() -> impl Strategy<Value = teach::Request> {
+    prop_oneof![
+        of_robot().prop_map(teach::Request::Robot),
+        of_library().prop_map(teach::Request::Library),
+        (name(), playback()).prop_map(|(name, how)| teach::Request::Perform { name, how }),
+    ]
+}
+
+fn playback() -> impl Strategy<Value = Playback> {
+    let interpolation = prop::sample::select(vec![
+        Interpolation::Linear,
+        Interpolation::Cubic,
+        Interpolation::Smooth,
+    ]);
+    (any::<u32>(), any::<u32>(), interpolation, any::<bool>(), option::of(0.01f32..100.0)).prop_map(
+        |(frames, duration_ms, interpolation, looped, speed)| Playback {
+            frames,
+            duration_ms,
+            interpolation,
+            looped,
+            speed,
+        },
+    )
+}
+
+fn of_robot() -> impl Strategy<Value = RobotRequest> {
     prop_oneof![
         prop::sample::select(vec![
-            Verb::List,
-            Verb::Enter,
-            Verb::Exit,
-            Verb::RecordStop,
-            Verb::Stop,
-            Verb::Library,
+            RobotRequest::List,
+            RobotRequest::Enter,
+            RobotRequest::Exit,
+            RobotRequest::RecordStop,
+            RobotRequest::Stop,
         ]),
-        option::of(name()).prop_map(|name| Verb::RecordStart { name }),
-        (option::of(name()), any::<bool>(), any::<bool>())
-            .prop_map(|(name, looped, library)| Verb::Save { name, looped, library }),
-        play.prop_map(|(action, frames, duration_ms, interpolation, looped, speed, library)| {
-            let keyframes = None;
-            Verb::Play {
-                action,
-                frames,
-                duration_ms,
-                interpolation,
-                looped,
-                speed,
-                library,
-                keyframes,
-            }
+        option::of(name()).prop_map(|name| RobotRequest::RecordStart { name }),
+        (option::of(name()), any::<bool>())
+            .prop_map(|(name, looped)| RobotRequest::Save { name, looped }),
+        (target(), playback()).prop_map(|(action, how)| RobotRequest::Play {
+            action,
+            how,
+            keyframes: None
         }),
-        (name(), name(), any::<bool>()).prop_map(|(name, new_name, library)| Verb::Rename {
-            name,
-            new_name,
-            library
-        }),
-        (target(), any::<bool>()).prop_map(|(action, library)| Verb::Delete { action, library }),
-        (name(), any::<u32>()).prop_map(|(name, from)| Verb::Show { name, from }),
+        (name(), name()).prop_map(|(name, new_name)| RobotRequest::Rename { name, new_name }),
+        target().prop_map(|action| RobotRequest::Delete { action }),
+    ]
+}
+
+fn of_library() -> impl Strategy<Value = LibraryRequest> {
+    prop_oneof![
+        Just(LibraryRequest::List),
+        (name(), any::<u32>()).prop_map(|(name, from)| LibraryRequest::Show { name, from }),
         (document(), any::<bool>(), any::<bool>()).prop_map(|(document, append, more)| {
-            Verb::Import { document: Box::new(document), dropped: Vec::new(), append, more }
+            let dropped = Vec::new();
+            LibraryRequest::Import { document: Box::new(document), dropped, append, more }
         }),
+        option::of(name()).prop_map(|name| LibraryRequest::Keep { name }),
+        (name(), name()).prop_map(|(name, new_name)| LibraryRequest::Rename { name, new_name }),
+        name().prop_map(|name| LibraryRequest::Delete { name }),
     ]
 }
 
@@ -175,7 +184,7 @@ fn command() -> impl Strategy<Value = Command> {
         }),
         (any::<u8>(), prop::collection::vec(any::<u8>(), 0..=252))
             .prop_map(|(command, payload)| Command::Raw { command, payload }),
-        verb().prop_map(Command::Teach),
+        teaching().prop_map(Command::Teach),
         option::of(json_value().prop_filter("null is not given", |value| !value.is_null()))
             .prop_map(|op| Command::Mapping { op }),
         (topics, option::of((1u32..1 << 20).prop_map(|eighths| f64::from(eighths) / 8.0)))

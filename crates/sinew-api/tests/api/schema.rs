@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 use sinew_api::{COMMANDS, Command, DaemonMessage, schema};
 use sinew_robot::{
     Code, Refusal,
-    teach::{Target, Verb},
+    teach::{LibraryRequest, Playback, Request, RobotRequest, Target},
 };
 
 /// What is wrong with a value by a schema, of whose keywords those are known that stand in ours.
@@ -98,25 +98,17 @@ fn what_clients_send_is_by_the_schema() {
         let example: Value = serde_json::from_str(row.example).unwrap();
         assert_eq!(check(&format!("{}Command", row.name), &example), None, "{example}");
     }
-    let play = Verb::Play {
-        action: Target::Id(3),
-        frames: 5,
-        duration_ms: 0,
-        interpolation: Default::default(),
-        looped: true,
-        speed: Some(0.5),
-        library: false,
-        keyframes: None,
-    };
-    let rename = Verb::Rename { name: "a".into(), new_name: "b".into(), library: true };
-    for verb in [
-        Verb::List,
-        Verb::Stop,
-        Verb::Save { name: None, looped: true, library: false },
-        play,
-        rename,
+    let how = Playback { frames: 5, looped: true, speed: Some(0.5), ..Playback::default() };
+    let play = RobotRequest::Play { action: Target::Id(3), how, keyframes: None };
+    let rename = LibraryRequest::Rename { name: "a".into(), new_name: "b".into() };
+    for request in [
+        Request::Robot(RobotRequest::List),
+        Request::Robot(RobotRequest::Stop),
+        Request::Robot(RobotRequest::Save { name: None, looped: true }),
+        Request::Robot(play),
+        Request::Library(rename),
     ] {
-        let value = Command::Teach(verb).to_value();
+        let value = Command::Teach(request).to_value();
         assert_eq!(check("TeachCommand", &value), None, "{value}");
     }
 }
