@@ -45,15 +45,16 @@ pub trait Kind: Sync {
     fn settings(&self, given: &Settings) -> Result<Settings, Error>;
 
     /// Starts a robot.
-    fn start(&self, robot: Start<'_>) -> Result<Robot, Error>;
+    fn start(
+        &self,
+        link: &Address,
+        settings: &Settings,
+        services: Services,
+    ) -> Result<Robot, Error>;
 }
 
-/// What a robot is started with.
-pub struct Start<'a> {
-    /// Where it is.
-    pub link: &'a Address,
-    /// Its settings.
-    pub settings: &'a Settings,
+/// What a robot is given by those who start it.
+pub struct Services {
     /// What is put around its link.
     pub around: Vec<Around>,
     /// Counts the orders of this robot and others.
@@ -140,6 +141,11 @@ impl Entry {
             return Err(Error::Link(format!("{kind}: wanted {}, got {link}", wanted.join(" or "))));
         }
         Ok(self)
+    }
+
+    /// Starts it.
+    pub fn start(&self, services: Services) -> Result<Robot, Error> {
+        self.kind.start(&self.link, &self.settings, services)
     }
 
     /// Sets one of its settings.

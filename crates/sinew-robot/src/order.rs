@@ -34,6 +34,8 @@ pub struct Origin {
     pub by: Arc<str>,
     /// The client's number.
     pub client: u64,
+    /// What the robot is called, for messages.
+    pub robot: Arc<str>,
     /// The orders that came before its bytes did.
     pub epoch: u64,
     /// When its bytes came: the age of a velocity counts from then.
@@ -106,7 +108,7 @@ impl Overtaking {
         let by = &order.by;
         let message = match order.kind {
             OrderKind::Stop | OrderKind::Disable => {
-                format!("{by} stopped the robot before it was sent")
+                format!("{by} stopped {} before it was sent", origin.robot)
             }
             OrderKind::Taken => format!("{by} took the controls before it was sent"),
             OrderKind::Released => format!("{by} had gone before it was sent"),

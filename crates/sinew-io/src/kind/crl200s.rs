@@ -9,7 +9,7 @@ use sinew_robot::{
 };
 use sinew_wire::gd32::Profile;
 
-use super::{Error, Kind, Settings, Start, read, table, within};
+use super::{Error, Kind, Services, Settings, read, table, within};
 use crate::{
     Address, Wiring,
     vacuum::{Teller, Vacuum},
@@ -104,10 +104,15 @@ impl Kind for Crl200s {
         Set::read(given).map(|set| table(&set))
     }
 
-    fn start(&self, start: Start<'_>) -> Result<Robot, Error> {
-        let set = Set::read(start.settings)?;
+    fn start(
+        &self,
+        link: &Address,
+        settings: &Settings,
+        services: Services,
+    ) -> Result<Robot, Error> {
+        let set = Set::read(settings)?;
         let mut robot = Robot::new(self.name());
-        let (path, baud) = match start.link {
+        let (path, baud) = match link {
             Address::Serial { path, baud } => (path.clone(), *baud),
             #[cfg(feature = "sim")]
             Address::Sim { seed } => {
@@ -120,9 +125,9 @@ impl Kind for Crl200s {
             other => return Err(Error::Link(format!("this build has no {other} for a vacuum"))),
         };
         let settings = set.settings(baud);
-        let listener = Teller { audience: start.audience, profile: settings.profile };
-        let wiring =
-            Wiring { around: start.around, epoch: start.epoch, listener: Arc::new(listener) };
+        let Services { around, epoch, audience, .. } = services;
+        let listener = Arc::new(Teller { audience, profile: settings.profile });
+        let wiring = Wiring { around, epoch, listener };
         let vacuum = Arc::new(Vacuum::spawn(&path, settings, wiring)?);
         robot.drivers.push(("controller", vacuum.clone()));
         robot.drive = Some(vacuum.clone());

@@ -44,7 +44,9 @@ impl Vacuum {
         command: Command,
         by: &str,
     ) -> impl Future<Output = Result<(), Refusal>> + use<> {
-        let origin = Origin { by: by.into(), client: 1, epoch: self.epoch.now(), received };
+        let epoch = self.epoch.now();
+        let robot = "vacuum".into();
+        let origin = Origin { by: by.into(), client: 1, robot, epoch, received };
         let driver = self.driver.clone();
         async move { driver.execute(command, origin).await }
     }

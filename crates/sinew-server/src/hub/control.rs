@@ -196,8 +196,8 @@ impl Job {
         let Job { member, client, task, rules, stamp } = self;
         let nature = task.nature;
         let Stamp { epoch, received } = stamp;
-        let by = Arc::clone(&client.name);
-        let mut execution = task.run(Origin { by, client: client.id, epoch, received });
+        let (by, robot) = (Arc::clone(&client.name), Arc::clone(&member.name));
+        let mut execution = task.run(Origin { by, client: client.id, robot, epoch, received });
         let mut begun = false;
         poll_fn(|context| {
             if begun {

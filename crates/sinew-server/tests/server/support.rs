@@ -8,18 +8,23 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sinew_robot::{Code, Refusal, vacuum::Command};
-use sinew_server::{
-    Addresses, Boxed, Capability, Config, Detail, Figure, Happening, Happenings, Reading, Robot,
-    Server, Snapshot, sensor_group,
+use sinew_io::kind::{self, Entry, KINDS, Services};
+use sinew_robot::{
+    Code, Order, OrderKind, Origin, Overtaking, Refusal,
+    capability::{
+        Audience, Components, Detail, Drive, Driver, Figure, Nature, Reading, Report, Robot,
+        Sensors, Task, sensor_group,
+    },
+    component, drive,
+    vacuum::{Command, components},
 };
+use sinew_server::{Addresses, Config, Server};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{
         TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
-    sync::broadcast::{self, error::RecvError},
     time::timeout,
 };
 
@@ -33,16 +38,11 @@ pub(crate) struct Double(Arc<Inner>);
 struct Inner {
     kind: &'static str,
     calls: Mutex<Vec<Call>>,
-    events: broadcast::Sender<What>,
+    audience: Mutex<Option<Arc<dyn Audience>>>,
+    overtaking: Mutex<Overtaking>,
     hangs: AtomicBool,
     refusal: Mutex<Option<Refusal>>,
     changes: AtomicU64,
-}
-
-#[derive(Clone)]
-enum What {
-    Status(u64),
-    Event(Value),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -68,7 +68,8 @@ impl Double {
         Double(Arc::new(Inner {
             kind,
             calls: Mutex::default(),
-            events: broadcast::channel(4096).0,
+            audience: Mutex::default(),
+            overtaking: Mutex::default(),
             hangs: AtomicBool::new(false),
             refusal: Mutex::default(),
             changes: AtomicU64::new(0),
@@ -100,11 +101,11 @@ impl Double {
     }
 
     pub(crate) fn publish_status(&self, timestamp_us: u64) {
-        let _ = self.0.events.send(What::Status(timestamp_us));
+        self.audience(|audience| audience.sensors(&status(timestamp_us)));
     }
 
     pub(crate) fn publish_event(&self, event: Value) {
-        let _ = self.0.events.send(What::Event(event));
+        self.audience(|audience| audience.event(event));
     }
 
     /// Changes its state, and says that something happened.
@@ -114,107 +115,114 @@ impl Double {
         changes
     }
 
+    fn audience(&self, tell: impl FnOnce(&dyn Audience)) {
+        let audience = self.0.audience.lock().expect("nobody panicked").clone();
+        if let Some(audience) = audience {
+            tell(&*audience);
+            audience.changed();
+        }
+    }
+
+    /// Is built for this audience.
+    fn build(&self, audience: Arc<dyn Audience>) -> Robot {
+        *self.0.audience.lock().expect("nobody panicked") = Some(audience);
+        let mut robot = Robot::new(self.0.kind);
+        let double = Arc::new(self.clone());
+        robot.drivers.push(("double", double.clone()));
+        if self.0.kind != "rock" {
+            robot.drive = Some(double.clone());
+            robot.components = Some(double.clone());
+            robot.sensors.push(double);
+        }
+        robot
+    }
+
+    fn task(&self, command: Command) -> Task {
+        let nature = Nature {
+            needs_client: command.is_driving(),
+            lasts: command.moves_by_itself(),
+            needs_connection: command.is_motion(),
+        };
+        let double = self.clone();
+        Task::new(nature, |origin| async move { double.execute(command, origin).await })
+    }
+
+    async fn execute(self, command: Command, origin: Origin) -> Result<Value, Refusal> {
+        let is_overtaken = |by| by == OrderKind::Stop || command.is_driving();
+        self.0.overtaking.lock().expect("nobody panicked").check(&origin, is_overtaken)?;
+        self.call(Call::Execute(command, (*origin.by).into()));
+        if let Some(refusal) = self.0.refusal.lock().expect("nobody panicked").clone() {
+            return Err(refusal);
+        }
+        while self.0.hangs.load(Ordering::SeqCst) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        Ok(Value::Null)
+    }
+
     fn call(&self, call: Call) {
         self.0.calls.lock().expect("nobody panicked").push(call);
     }
 }
 
-impl Robot for Double {
-    fn kind(&self) -> &'static str {
-        self.0.kind
+impl Driver for Double {
+    fn order(&self, order: &Order) {
+        self.0.overtaking.lock().expect("nobody panicked").note(order.clone());
+        let by = (*order.by).into();
+        self.call(match order.kind {
+            OrderKind::Stop => Call::Stop(by),
+            OrderKind::Disable => Call::Disable(by),
+            OrderKind::Taken => Call::Taken(by),
+            OrderKind::Released => Call::Release(by),
+        });
     }
 
-    fn capabilities(&self) -> &'static [Capability] {
-        match self.0.kind {
-            "rock" => &[],
-            _ => &[Capability::Drive, Capability::Components, Capability::Sensors],
-        }
-    }
-
-    fn groups(&self) -> &'static [&'static str] {
-        match self.0.kind {
-            "rock" => &[],
-            _ => &["gd32_status", "gd32_version"],
-        }
-    }
-
-    fn execute<'a>(
-        &'a self,
-        command: Command,
-        by: &'a str,
-        _received: Instant,
-    ) -> Boxed<'a, Result<(), Refusal>> {
-        Box::pin(async move {
-            self.call(Call::Execute(command, by.into()));
-            if let Some(refusal) = self.0.refusal.lock().expect("nobody panicked").clone() {
-                return Err(refusal);
-            }
-            while self.0.hangs.load(Ordering::SeqCst) {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-            Ok(())
-        })
-    }
-
-    fn stop(&self, by: &str) {
-        self.call(Call::Stop(by.into()));
-    }
-
-    fn disable(&self, by: &str) {
-        self.call(Call::Disable(by.into()));
-    }
-
-    fn release(&self, by: &str) {
-        self.call(Call::Release(by.into()));
-    }
-
-    fn taken(&self, by: &str) {
-        self.call(Call::Taken(by.into()));
-    }
-
-    fn snapshot(&self) -> Snapshot {
+    fn report(&self) -> Report {
         let changes = self.0.changes.load(Ordering::SeqCst);
         let Value::Object(state) = json!({ "changes": changes }) else { unreachable!() };
-        Snapshot {
+        Report {
             link: json!({ "state": "ready" }),
             fresh: true,
             stopped_by: Some("nobody".into()),
             since_seen: Some(Duration::from_millis(7)),
             state,
-            figures: vec![Figure {
-                name: "frames_total",
-                help: "Frames.",
-                counter: true,
-                value: 12.0,
-            }],
+            figures: vec![Figure::counter("frames_total", "Frames.", 12)],
         }
     }
 
-    fn lasting(&self, group: &str) -> Option<Reading> {
+    fn shut_down(&self) {}
+}
+
+impl Drive for Double {
+    fn drive(&self, command: drive::Command) -> Result<Task, Refusal> {
+        Ok(self.task(command.into()))
+    }
+}
+
+impl Components for Double {
+    fn control(&self, request: component::Request<'_>) -> Result<Task, Refusal> {
+        Ok(self.task(match request {
+            component::Request::Control { id, action, confirmed } => {
+                components::parse(id, action, confirmed)?
+            }
+            component::Request::Sync => Command::ProtocolSync,
+            component::Request::Boot => Command::Boot,
+            component::Request::Raw { command, payload } => Command::Raw { command, payload },
+        }))
+    }
+}
+
+impl Sensors for Double {
+    fn groups(&self) -> &'static [&'static str] {
+        &["gd32_status", "gd32_version"]
+    }
+
+    fn retained(&self, group: &str) -> Option<Reading> {
         (group == "gd32_version").then(|| Reading {
             group: "gd32_version",
             json: Box::new(|_| {
                 sensor_group("gd32_version", 1, &json!({ "version_code": { "I32": 7 } }))
             }),
-        })
-    }
-
-    fn happenings(&self) -> Box<dyn Happenings> {
-        Box::new(Listener(self.0.events.subscribe()))
-    }
-}
-
-struct Listener(broadcast::Receiver<What>);
-
-impl Happenings for Listener {
-    fn next(&mut self) -> Boxed<'_, Option<Happening>> {
-        Box::pin(async {
-            Some(match self.0.recv().await {
-                Ok(What::Status(number)) => Happening::Sensors(status(number)),
-                Ok(What::Event(event)) => Happening::Event(event),
-                Err(RecvError::Lagged(count)) => Happening::Missed(count),
-                Err(RecvError::Closed) => return None,
-            })
         })
     }
 }
@@ -269,9 +277,30 @@ pub(crate) fn start() -> Running {
 pub(crate) fn start_with(config: Config, robots: &[(&str, Double)]) -> Running {
     let mut server = Server::bind(config).expect("binds");
     for (name, robot) in robots {
-        server.add(name, robot.clone()).expect("is a new name");
+        add(&mut server, name, robot).expect("is a new name");
     }
     run(server, robots[0].1.clone())
+}
+
+pub(crate) fn add(server: &mut Server, name: &str, robot: &Double) -> std::io::Result<()> {
+    server.add(name, |audience, _| Ok(robot.build(audience)))
+}
+
+/// Adds a robot of a kind, by the name it has by default.
+pub(crate) fn add_kind(server: &mut Server, kind: &str, link: &str) {
+    let kind = kind::by_name(KINDS, kind).expect("is a kind");
+    let entry = Entry::new(kind, link.parse().expect("is an address")).expect("takes it");
+    server
+        .add(&entry.name, |audience, epoch| {
+            entry.start(Services {
+                around: Vec::new(),
+                audience,
+                epoch,
+                #[cfg(feature = "g1")]
+                library: Arc::new(sinew_io::library::Library::new(std::env::temp_dir())),
+            })
+        })
+        .expect("starts");
 }
 
 pub(crate) fn run(server: Server, robot: Double) -> Running {
@@ -366,7 +395,9 @@ impl Client {
         self.asked += 1;
         message["req"] = self.asked.into();
         self.send(message).await;
+        let begin = Instant::now();
         loop {
+            assert!(begin.elapsed() < DEADLINE, "no reply to {}", self.asked);
             let answer = self.next().await;
             if answer["type"] == "Reply" {
                 assert_eq!(answer["req"], self.asked);
@@ -391,7 +422,9 @@ impl Client {
 
     /// The next message of a topic.
     pub(crate) async fn event(&mut self, topic: &str) -> Value {
+        let begin = Instant::now();
         loop {
+            assert!(begin.elapsed() < DEADLINE, "nothing of {topic}");
             let message = self.next().await;
             if message["topic"] == topic {
                 assert_eq!(message["type"], "Event");
@@ -419,7 +452,9 @@ impl Legacy {
     }
 
     pub(crate) async fn next_of(&mut self, topic: &str) -> Value {
+        let begin = Instant::now();
         loop {
+            assert!(begin.elapsed() < DEADLINE, "nothing of {topic}");
             let message = self.try_next().await.expect("is connected");
             if message["topic"] == topic {
                 return message["payload"].clone();

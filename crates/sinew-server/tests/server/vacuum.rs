@@ -1,18 +1,14 @@
 //! The real robot below, on a simulated controller.
 
 use serde_json::json;
-use sinew_io::{Address, tap::Tap, vacuum::Vacuum};
-use sinew_robot::vacuum::Settings;
 use sinew_server::Server;
 
-use crate::support::{Double, control, drive, local, run};
+use crate::support::{Double, add_kind, control, drive, local, run};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_simulated_vacuum_is_driven_from_the_network() {
-    let address: Address = "sim:".parse().expect("is an address");
-    let vacuum = Vacuum::spawn(address, Settings::default(), Tap::default()).expect("starts");
     let mut server = Server::bind(local()).expect("binds");
-    server.add("vacuum", vacuum.clone()).expect("is new");
+    add_kind(&mut server, "crl200s", "sim:");
     let server = run(server, Double::new());
 
     let mut client = server.lines().await;
@@ -49,5 +45,4 @@ async fn a_simulated_vacuum_is_driven_from_the_network() {
     let figure = server.figure("sinew_robot_battery_percent{robot=\"vacuum\"}").await;
     assert!((0.0..=100.0).contains(&figure));
     server.end().await;
-    tokio::task::spawn_blocking(move || vacuum.shut_down()).await.expect("ends");
 }
