@@ -14,6 +14,7 @@ use sinew_io::{
     sim::{Discovery, G1Options, G1Simulator, Hand},
     tap::Tap,
 };
+#[cfg(feature = "g1")]
 use sinew_sim::g1::Script;
 use sinew_sim::vacuum::Options;
 #[cfg(feature = "g1")]
