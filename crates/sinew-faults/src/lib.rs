@@ -2,11 +2,11 @@
 //!
 //! | type | what it stands in for |
 //! | --- | --- |
-//! | [`FaultyBytes`] | one direction of a cable: drops, corrupts and repeats bytes, keeps their order |
-//! | [`FaultyDatagrams`] | one direction of a network: the same for what travels whole, and some overtake others |
+//! | [`FaultyBytes`] | one direction of a cable: bytes are lost, damaged, repeated, late |
+//! | [`FaultyDatagrams`] | one direction of a network: datagrams are, too, and are overtaken |
 //!
-//! What goes wrong on the way is set by [`Faults`] and [`DatagramFaults`], and by hand: `stall`, `cut`,
-//! `restore`.
+//! What goes wrong on the way is set by [`Faults`] and [`DatagramFaults`], and by hand: `stall`,
+//! `cut`, `restore`.
 //!
 //! # Contract
 //!

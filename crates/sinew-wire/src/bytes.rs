@@ -14,10 +14,14 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N]> {
+        self.array_ref(field).copied()
+    }
+
+    pub(crate) fn array_ref<const N: usize>(&mut self, field: &'static str) -> Result<&'a [u8; N]> {
         match self.bytes.split_first_chunk::<N>() {
             Some((head, rest)) => {
                 self.bytes = rest;
-                Ok(*head)
+                Ok(head)
             }
             None => Err(Error::count(field, Wanted::AtLeast(N as u64), self.bytes.len())),
         }

@@ -1,8 +1,8 @@
 //! How a host finds a Unitree robot: a question in JSON to multicast groups, and the answer.
 //!
 //! ```text
-//! question   {"sn":"…","key":"","name":"unitree_dapengche"}                       to GROUPS:10131
-//! answer     {"sn": "…", "key": "", "name": "unitree_dapengche", "ip": "…"}  to ANSWER_GROUP:10134
+//! question  {"sn":"…","key":"","name":"unitree_dapengche"}                  to GROUPS:10131
+//! answer    {"sn": "…", "key": "", "name": "unitree_dapengche", "ip": "…"}  to ANSWER_GROUP:10134
 //! ```
 //!
 //! The question is the one of the vendor's app. In captures the answer comes 0.2 to 0.8 s later.

@@ -10,8 +10,8 @@ use super::{Element, Options, Proto, Rows, float, hex};
 use crate::{
     Error, Wanted,
     gd32::{
-        Body, Command, Deframer, EncoderOrder, Flag, Frame, MAX_FRAME, Message, Profile,
-        STATUS_LEN, SYNC, Sender, Status, What,
+        Body, Command, Deframer, EncoderOrder, Field, Flag, Frame, LedMode, MAX_FRAME, Meaning,
+        Message, Profile, STATUS_LEN, SYNC, Sender, Status, Version, What,
     },
 };
 
@@ -160,8 +160,10 @@ fn good(frame: &Frame<'_>, offset: usize, options: &Options) -> Element {
     command_facts(&mut element, frame.command(), name, frame.payload());
     let mut rows = header(frame.bytes(), offset, name);
     match parsed {
+        Ok(Message { body: Body::Unknown { payload, .. }, .. }) => rows.rest(payload),
         Ok(message) => {
-            body_rows(&mut rows, &message.body, &options.profile);
+            let fields = message.body.entry().map_or(&[][..], |entry| entry.fields);
+            field_rows(&mut rows, fields, frame.payload(), &options.profile);
             rows.skip_to(offset + 4 + frame.payload().len() - message.extra.len());
             rows.rest(message.extra);
         }
@@ -209,82 +211,68 @@ fn bad(bytes: &[u8], offset: usize) -> Element {
     element
 }
 
-fn body_rows(rows: &mut Rows, body: &Body<'_>, profile: &Profile) {
-    let scaled = |raw: i32| float((f64::from(raw) / f64::from(profile.velocity_scale)) as f32);
-    match *body {
-        Body::Velocity(velocity) => {
-            let (linear, angular) = (scaled(velocity.linear), scaled(velocity.angular));
-            let text = format!("{linear} m/s ({} units)", velocity.linear);
-            rows.said(4, "linear", linear, text);
-            let text = format!("{angular} rad/s ({} units)", velocity.angular);
-            rows.said(4, "angular", angular, text);
+/// The fields of a message that was parsed, in the order of the table.
+fn field_rows(rows: &mut Rows, fields: &[Field], mut payload: &[u8], profile: &Profile) {
+    for field in fields {
+        let length = field.length().unwrap_or(payload.len());
+        let Some((bytes, behind)) = payload.split_at_checked(length) else { return };
+        field_row(rows, field, bytes, profile);
+        payload = behind;
+    }
+}
+
+fn field_row(rows: &mut Rows, field: &Field, bytes: &[u8], profile: &Profile) {
+    let (name, length) = (field.name, bytes.len());
+    match (field.meaning, bytes) {
+        (Meaning::Byte, &[value]) => rows.field(length, name, value),
+        (Meaning::Named(choices) | Meaning::Choice(choices), &[value]) => {
+            let named = choices.iter().find(|choice| choice.value == value);
+            let text = named.map_or_else(|| format!("Other({value})"), |choice| choice.name.into());
+            rows.said(length, name, value, text);
         }
-        Body::WheelSpeeds(speeds) => {
-            for (name, speed) in [("left", speeds.left), ("right", speeds.right)] {
-                let metres = float(f32::from(speed) / 1000.0);
-                let text = format!("{metres} m/s");
-                rows.said(2, name, metres, text);
-            }
+        (Meaning::Led, &[value]) => {
+            let mode = LedMode(value);
+            let text = format!("{}, {}: {}", mode.colour(), mode.animation(), mode.purpose());
+            rows.said(length, name, value, format!("{value} = {text}"));
         }
-        Body::Vacuum(raw) => {
+        (Meaning::Percent, &[percent]) => {
+            rows.said(length, name, percent, format!("{percent} %"));
+        }
+        (Meaning::WidePercent, &[a, b, c, d]) => {
+            let percent = i32::from_le_bytes([a, b, c, d]);
+            rows.said(length, name, percent, format!("{percent} %"));
+        }
+        (Meaning::Power, &[a, b]) => {
+            let raw = u16::from_le_bytes([a, b]);
             let percent = float(f32::from(raw) / profile.vacuum_scale);
             let text = format!("{percent} % ({raw} units)");
-            rows.said(2, "percent", percent, text);
+            rows.said(length, name, percent, text);
         }
-        Body::SideBrush(percent) | Body::MainBrush(percent) => {
-            rows.said(1, "percent", percent, format!("{percent} %"));
+        (Meaning::Speed(unit), &[a, b, c, d]) => {
+            let raw = i32::from_le_bytes([a, b, c, d]);
+            let speed = float((f64::from(raw) / f64::from(profile.velocity_scale)) as f32);
+            let text = format!("{speed} {unit} ({raw} units)");
+            rows.said(length, name, speed, text);
         }
-        Body::LidarPwm(percent) => rows.said(4, "percent", percent, format!("{percent} %")),
-        Body::MotorMode(mode) => rows.said(1, "mode", u8::from(mode), format!("{mode:?}")),
-        Body::LidarEnable(switch)
-        | Body::CliffIr(switch)
-        | Body::LidarPower(switch)
-        | Body::MainBoardPower(switch)
-        | Body::ChargerPower(switch) => {
-            rows.said(1, "state", u8::from(switch), format!("{switch:?}"));
+        (Meaning::WheelSpeed, &[a, b]) => {
+            let metres = float(f32::from(i16::from_le_bytes([a, b])) / 1000.0);
+            let text = format!("{metres} m/s");
+            rows.said(length, name, metres, text);
         }
-        Body::DockIr(state) => rows.said(1, "state", u8::from(state), format!("{state:?}")),
-        Body::Led(mode) => {
-            let text = format!("{}, {}: {}", mode.colour(), mode.animation(), mode.purpose());
-            rows.said(1, "state", mode.0, format!("{} = {text}", mode.0));
-        }
-        Body::ProtocolSync(value)
-        | Body::ProtocolSyncAck(value)
-        | Body::LidarConfigAck(value)
-        | Body::MotorInit(value)
-        | Body::UnknownSensor(value)
-        | Body::ImuStateAnswer(value) => rows.field(1, "value", value),
-        Body::CliffIrDirection(value) => rows.field(1, "direction", value),
-        Body::LidarConfig(bytes) => rows.field(4, "value", hex(&bytes)),
-        Body::LidarPrepare(bytes) => {
-            rows.said(4, "value", hex(&bytes), "prepares the lidar");
-        }
-        Body::UnknownLidar(bytes) => rows.field(3, "value", hex(&bytes)),
-        Body::LidarState(bytes) => rows.field(8, "value", hex(&bytes)),
-        Body::Version(version) => {
-            let text = String::from_utf8_lossy(version.text()).into_owned();
-            rows.field(version.0.len(), "version", text);
+        (Meaning::Always(_, text), bytes) => rows.said(length, name, hex(bytes), text),
+        (Meaning::Version, bytes) => {
+            let version = Version(bytes);
+            rows.field(length, name, String::from_utf8_lossy(version.text()).into_owned());
             if let Some(code) = version.code() {
                 rows.field(0, "code", code);
             }
         }
-        Body::Status { fields, .. } => status_rows(rows, &fields, profile),
-        Body::Unknown { payload, .. } => rows.rest(payload),
-        Body::McuSleep
-        | Body::WakeupAck
-        | Body::Heartbeat
-        | Body::HeartbeatAck
-        | Body::VersionRequest
-        | Body::Initialize
-        | Body::InitializeAck
-        | Body::ResetErrorCode
-        | Body::RequestData
-        | Body::LidarQuery
-        | Body::MainBoardRestart
-        | Body::ImuCalibrate
-        | Body::ImuState
-        | Body::CompassCalibrate
-        | Body::CompassState => {}
+        (Meaning::Status, bytes) => {
+            if let Ok(status) = Status::parse(bytes) {
+                status_rows(rows, &status, profile);
+            }
+        }
+        (_, bytes) => rows.field(length, name, hex(bytes)),
     }
 }
 

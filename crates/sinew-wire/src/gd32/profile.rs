@@ -50,9 +50,14 @@ impl Profile {
     /// Wire units of a velocity in m/s and rad/s.
     pub fn velocity(&self, linear: f32, angular: f32) -> Result<Velocity> {
         Ok(Velocity {
-            linear: scaled("linear", linear, self.velocity_scale)?,
-            angular: scaled("angular", angular, self.velocity_scale)?,
+            linear: self.units("linear", linear)?,
+            angular: self.units("angular", angular)?,
         })
+    }
+
+    /// Wire units of a speed in m/s or rad/s.
+    pub fn units(&self, field: &'static str, speed: f32) -> Result<i32> {
+        scaled(field, speed, self.velocity_scale)
     }
 
     /// Wire units of a vacuum power in percent.

@@ -3,13 +3,16 @@
 mod deframer;
 mod status;
 
+use std::{collections::BTreeSet, ops::ControlFlow};
+
 use proptest::{collection::vec, prelude::*, sample::select};
 use sinew_wire::{
-    Error, Got, Wanted,
+    Error, Got, Wanted, explain,
     gd32::{
         Animation, BOOT, Body, Colour, Command, DockIr, Frame, FrameBuf, HANDSHAKE,
-        LIDAR_PREPARATION, LedMode, MAX_FRAME, MAX_PAYLOAD, Message, Mode, Phase, Profile,
-        STATUS_LEN, Sender, Status, Switch, Velocity, Version, WheelSpeeds, checksum,
+        LIDAR_PREPARATION, LedMode, MAX_FRAME, MAX_PAYLOAD, MESSAGES, Meaning, Message, Mode,
+        Phase, Profile, STATUS_LEN, Sender, Status, Switch, Velocity, Version, WheelSpeeds,
+        checksum,
     },
 };
 
@@ -176,6 +179,46 @@ fn every_row_of_both_tables_is_typed_named_and_framed() {
         assert_eq!(body.name(), name);
         assert_eq!(body.command().code(), code, "{name}");
         assert_eq!(body.sender(), Some(sender), "{name}");
+    }
+}
+
+#[test]
+fn every_entry_of_the_table_round_trips_and_is_explained() {
+    for entry in MESSAGES {
+        let (code, length) = (entry.command.code(), entry.length().unwrap_or(8));
+        let payload: Vec<u8> = (1..).take(length).collect();
+        let frame = FrameBuf::new(code, &payload).unwrap();
+        let message = parse(frame.as_bytes(), Some(entry.sender)).unwrap();
+        assert_eq!(message.body.entry(), Some(entry));
+        assert!(message.extra.is_empty(), "{entry:?}: the fields are the payload");
+        assert_eq!(message.frame().unwrap(), frame, "{entry:?}");
+
+        let from_robot = Some(entry.sender == Sender::Controller);
+        let options = explain::Options { from_robot, ..Default::default() };
+        let mut elements = Vec::new();
+        let _ = explain::explain(frame.as_bytes(), &options, &mut |element| {
+            elements.push(element);
+            ControlFlow::Continue(())
+        });
+        let [element] = &elements[..] else { panic!("{entry:?}: {elements:?}") };
+        assert!(element.valid && element.problems.is_empty(), "{entry:?}");
+        let fields: Vec<_> = element.rows.iter().filter(|row| row.value.is_some()).collect();
+        assert_eq!(fields.is_empty(), entry.fields.is_empty(), "{entry:?}");
+        assert!(element.rows.iter().all(|row| row.name != "rest"), "{entry:?}");
+        for field in entry.fields.iter().filter(|field| field.meaning != Meaning::Status) {
+            let row = fields.iter().find(|row| row.name == field.name).unwrap();
+            assert_eq!(row.length, field.length().unwrap_or(length), "{entry:?}");
+        }
+    }
+}
+
+#[test]
+fn the_host_s_messages_have_words_of_their_own() {
+    let mut words = BTreeSet::new();
+    for entry in MESSAGES {
+        assert_eq!(entry.word.is_some(), entry.sender == Sender::Host, "{entry:?}");
+        assert!(entry.word.is_none_or(|word| words.insert(word)), "{entry:?}");
+        assert!(!entry.about.is_empty(), "{entry:?}");
     }
 }
 

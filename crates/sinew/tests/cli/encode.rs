@@ -1,4 +1,5 @@
 use serde_json::{Value, json};
+use sinew_wire::gd32::{Field, MESSAGES, Meaning, Sender};
 
 use crate::{sinew, text, vectors};
 
@@ -55,6 +56,41 @@ fn typed_serial_commands_match_the_vectors() {
     ] {
         assert_eq!(encoded(&[&["gd32"], args].concat()), frame(name), "{name}");
     }
+}
+
+#[test]
+fn every_message_of_the_host_is_encoded_by_its_word_and_decoded_to_what_was_given() {
+    for entry in MESSAGES.iter().filter(|entry| entry.sender == Sender::Host) {
+        let given: Vec<(&str, &str, Value)> = entry.fields.iter().filter_map(given).collect();
+        let mut args = vec!["gd32".to_owned(), entry.word.unwrap().to_owned()];
+        args.extend(
+            given.iter().flat_map(|(name, value, _)| [format!("--{name}"), (*value).into()]),
+        );
+        let frame = encoded(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        let elements = sinew(&["decode", "--json", "--from", "host", &frame]).json();
+        let decoded = &elements[0];
+        assert_eq!(decoded["command"], entry.command.code(), "{args:?}");
+        assert_eq!(decoded["name"], entry.command.name(), "{args:?}");
+        for (name, _, shown) in given {
+            assert_eq!(decoded["fields"][name], shown, "{args:?}");
+        }
+    }
+}
+
+/// A field's flag, a value for it, and the value as it is decoded.
+fn given(field: &Field) -> Option<(&'static str, &'static str, Value)> {
+    let (value, shown) = match field.meaning {
+        Meaning::Always(..) => return None,
+        Meaning::Byte | Meaning::Led | Meaning::Named(_) => ("0x12", json!(0x12)),
+        Meaning::Percent | Meaning::WidePercent => ("42", json!(42)),
+        Meaning::Power => ("42", json!(42.0)),
+        Meaning::Choice([.., choice]) => (choice.word, json!(choice.value)),
+        Meaning::Speed(_) | Meaning::WheelSpeed => ("-0.25", json!(-0.25)),
+        Meaning::Bytes(3) => ("c0ffee", json!("c0ffee")),
+        Meaning::Bytes(4) => ("0badcafe", json!("0badcafe")),
+        other => panic!("no value for {other:?}"),
+    };
+    Some((field.name, value, shown))
 }
 
 #[test]

@@ -1,7 +1,10 @@
-use clap::{Subcommand, ValueEnum};
-use sinew_wire::gd32::{
-    Body, DockIr, FrameBuf, LIDAR_PREPARATION, LedMode, Message, Mode, Switch, WheelSpeeds,
+use clap::{
+    Arg, ArgMatches, Command, FromArgMatches, Subcommand,
+    builder::{PossibleValuesParser, TypedValueParser},
+    error::ErrorKind,
+    value_parser,
 };
+use sinew_wire::gd32::{Choice, Entry, Field, FrameBuf, MESSAGES, Meaning, Profile, WheelSpeeds};
 
 use super::{Bytes, bytes};
 use crate::cmd::{decode::ProfileArg, number};
@@ -25,235 +28,134 @@ pub(crate) struct Args {
     typed: Option<Typed>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum OnOff {
-    On,
-    Off,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum DockState {
-    Off,
-    Approach,
-    On,
-}
-
-#[derive(Subcommand)]
-enum Typed {
-    /// 0x04.
-    McuSleep,
-    /// 0x05.
-    WakeupAck,
-    /// 0x06.
-    Heartbeat,
-    /// 0x07.
-    Version,
-    /// 0x08, with the check that captures show.
-    Initialize,
-    /// 0x0A.
-    ResetErrorCode,
-    /// 0x0C.
-    ProtocolSync {
-        #[arg(long, value_parser = number::<u8>, default_value = "1")]
-        value: u8,
-    },
-    /// 0x0D.
-    RequestData,
-    /// 0x17.
-    LidarConfig {
-        /// Four bytes as hex.
-        #[arg(long, value_parser = array::<4>, default_value = "01f0dffa")]
-        value: [u8; 4],
-    },
-    /// 0x18.
-    LidarQuery,
-    /// 0x19.
-    LidarEnable {
-        #[arg(long, default_value = "on")]
-        state: OnOff,
-    },
-    /// 0x65: 0 idle, 2 navigation.
-    MotorMode {
-        #[arg(long, value_parser = number::<u8>)]
-        mode: u8,
-    },
-    /// 0x66.
-    Velocity {
-        /// Forward, m/s.
-        #[arg(long, allow_negative_numbers = true)]
-        linear: f32,
-        /// Counter-clockwise, rad/s.
-        #[arg(long, allow_negative_numbers = true)]
-        angular: f32,
-        /// Whose scale to use.
-        #[arg(long, default_value = "document")]
-        profile: ProfileArg,
-    },
-    /// 0x67.
-    WheelSpeed {
-        /// Left wheel, m/s.
-        #[arg(long, allow_negative_numbers = true)]
-        left: f32,
-        /// Right wheel, m/s.
-        #[arg(long, allow_negative_numbers = true)]
-        right: f32,
-    },
-    /// 0x68.
-    Vacuum {
-        #[arg(long, value_parser = clap::value_parser!(u8).range(0..=100))]
-        percent: u8,
-        /// Whose scale to use.
-        #[arg(long, default_value = "document")]
-        profile: ProfileArg,
-    },
-    /// 0x69.
-    SideBrush {
-        #[arg(long, value_parser = clap::value_parser!(u8).range(0..=100))]
-        percent: u8,
-    },
-    /// 0x6A.
-    MainBrush {
-        #[arg(long, value_parser = clap::value_parser!(u8).range(0..=100))]
-        percent: u8,
-    },
-    /// 0x6B: 0 off, 0x64 ready.
-    MotorInit {
-        #[arg(long, value_parser = number::<u8>, default_value = "0x64")]
-        value: u8,
-    },
-    /// 0x71.
-    LidarPwm {
-        #[arg(long, value_parser = clap::value_parser!(i32).range(0..=100))]
-        percent: i32,
-    },
-    /// 0x78.
-    CliffIr {
-        #[arg(long)]
-        state: OnOff,
-    },
-    /// 0x79.
-    CliffIrDirection {
-        #[arg(long, value_parser = number::<u8>)]
-        direction: u8,
-    },
-    /// 0x7C.
-    UnknownLidar {
-        /// Three bytes as hex.
-        #[arg(long, value_parser = array::<3>, default_value = "00ffff")]
-        value: [u8; 3],
-    },
-    /// 0x86.
-    DockIr {
-        #[arg(long)]
-        state: DockState,
-    },
-    /// 0x8D: 0 to 18; above, orange.
-    Led {
-        #[arg(long, value_parser = number::<u8>)]
-        state: u8,
-    },
-    /// 0x97.
-    LidarPower {
-        #[arg(long)]
-        state: OnOff,
-    },
-    /// 0x99: off switches the computer off that runs on the robot.
-    MainBoardPower {
-        #[arg(long)]
-        state: OnOff,
-    },
-    /// 0x9A: restarts the computer that runs on the robot.
-    MainBoardRestart,
-    /// 0x9B.
-    ChargerPower {
-        #[arg(long)]
-        state: OnOff,
-    },
-    /// 0x9D.
-    UnknownSensor {
-        #[arg(long, value_parser = number::<u8>, default_value = "1")]
-        value: u8,
-    },
-    /// 0xA1.
-    ImuCalibrate,
-    /// 0xA2 without payload.
-    ImuState,
-    /// 0xA2 with `10 0e 00 00`.
-    LidarPrepare,
-    /// 0xA3.
-    CompassCalibrate,
-    /// 0xA4.
-    CompassState,
+/// A message of the table, and its fields as they were given.
+struct Typed {
+    entry: &'static Entry,
+    given: ArgMatches,
 }
 
 pub(super) fn encode(args: Args) -> anyhow::Result<Vec<u8>> {
     let frame = match args.typed {
-        Some(typed) => Message::from(typed.body()?).frame()?,
+        Some(typed) => FrameBuf::new(typed.entry.command.code(), &typed.payload()?)?,
         None => FrameBuf::new(args.command.unwrap_or_default(), &args.payload.0)?,
     };
     Ok(frame.as_bytes().to_vec())
 }
 
 impl Typed {
-    fn body(self) -> anyhow::Result<Body<'static>> {
-        Ok(match self {
-            Typed::McuSleep => Body::McuSleep,
-            Typed::WakeupAck => Body::WakeupAck,
-            Typed::Heartbeat => Body::Heartbeat,
-            Typed::Version => Body::VersionRequest,
-            Typed::Initialize => Body::Initialize,
-            Typed::ResetErrorCode => Body::ResetErrorCode,
-            Typed::ProtocolSync { value } => Body::ProtocolSync(value),
-            Typed::RequestData => Body::RequestData,
-            Typed::LidarConfig { value } => Body::LidarConfig(value),
-            Typed::LidarQuery => Body::LidarQuery,
-            Typed::LidarEnable { state } => Body::LidarEnable(state.into()),
-            Typed::MotorMode { mode } => Body::MotorMode(Mode::from(mode)),
-            Typed::Velocity { linear, angular, profile } => {
-                Body::Velocity(profile.profile().velocity(linear, angular)?)
-            }
-            Typed::WheelSpeed { left, right } => {
-                Body::WheelSpeeds(WheelSpeeds::from_metres(left, right)?)
-            }
-            Typed::Vacuum { percent, profile } => Body::Vacuum(profile.profile().vacuum(percent)?),
-            Typed::SideBrush { percent } => Body::SideBrush(percent),
-            Typed::MainBrush { percent } => Body::MainBrush(percent),
-            Typed::MotorInit { value } => Body::MotorInit(value),
-            Typed::LidarPwm { percent } => Body::LidarPwm(percent),
-            Typed::CliffIr { state } => Body::CliffIr(state.into()),
-            Typed::CliffIrDirection { direction } => Body::CliffIrDirection(direction),
-            Typed::UnknownLidar { value } => Body::UnknownLidar(value),
-            Typed::DockIr { state } => Body::DockIr(match state {
-                DockState::Off => DockIr::Off,
-                DockState::Approach => DockIr::Approach,
-                DockState::On => DockIr::On,
-            }),
-            Typed::Led { state } => Body::Led(LedMode(state)),
-            Typed::LidarPower { state } => Body::LidarPower(state.into()),
-            Typed::MainBoardPower { state } => Body::MainBoardPower(state.into()),
-            Typed::MainBoardRestart => Body::MainBoardRestart,
-            Typed::ChargerPower { state } => Body::ChargerPower(state.into()),
-            Typed::UnknownSensor { value } => Body::UnknownSensor(value),
-            Typed::ImuCalibrate => Body::ImuCalibrate,
-            Typed::ImuState => Body::ImuState,
-            Typed::LidarPrepare => Body::LidarPrepare(LIDAR_PREPARATION),
-            Typed::CompassCalibrate => Body::CompassCalibrate,
-            Typed::CompassState => Body::CompassState,
-        })
-    }
-}
-
-impl From<OnOff> for Switch {
-    fn from(state: OnOff) -> Self {
-        match state {
-            OnOff::On => Switch::On,
-            OnOff::Off => Switch::Off,
+    fn payload(&self) -> anyhow::Result<Vec<u8>> {
+        let profile = match self.given.try_get_one::<ProfileArg>(PROFILE) {
+            Ok(Some(profile)) => profile.profile(),
+            _ => Profile::DOCUMENT,
+        };
+        let mut payload = Vec::new();
+        for field in self.entry.fields {
+            payload.extend(value(field, &self.given, &profile)?);
         }
+        Ok(payload)
     }
 }
 
-fn array<const N: usize>(text: &str) -> Result<[u8; N], String> {
-    let Bytes(given) = bytes(text)?;
-    let count = given.len();
-    given.try_into().map_err(|_| format!("{N} bytes wanted, {count} given"))
+const PROFILE: &str = "profile";
+
+/// The bytes of a field as it was given.
+fn value(field: &Field, given: &ArgMatches, profile: &Profile) -> anyhow::Result<Vec<u8>> {
+    // Every flag is required or has a default, so there is a value.
+    let byte = || given.get_one::<u8>(field.name).copied().unwrap_or_default();
+    let speed = || given.get_one::<f32>(field.name).copied().unwrap_or_default();
+    Ok(match field.meaning {
+        Meaning::WidePercent => i32::from(byte()).to_le_bytes().to_vec(),
+        Meaning::Power => profile.vacuum(byte())?.to_le_bytes().to_vec(),
+        Meaning::Speed(_) => profile.units(field.name, speed())?.to_le_bytes().to_vec(),
+        Meaning::WheelSpeed => WheelSpeeds::units(field.name, speed())?.to_le_bytes().to_vec(),
+        Meaning::Bytes(_) => {
+            given.get_one::<Bytes>(field.name).map(|bytes| bytes.0.clone()).unwrap_or_default()
+        }
+        Meaning::Always(bytes, _) => bytes.to_vec(),
+        _ => vec![byte()],
+    })
+}
+
+/// The flag of a field; what is always the same has none.
+fn flag(field: &'static Field) -> Option<Arg> {
+    let flag = Arg::new(field.name).long(field.name).help(field.about);
+    let flag = match field.default {
+        Some(default) => flag.default_value(default),
+        None => flag.required(true),
+    };
+    Some(match field.meaning {
+        Meaning::Always(..) => return None,
+        Meaning::Percent | Meaning::WidePercent | Meaning::Power => {
+            flag.value_name("PERCENT").value_parser(value_parser!(u8).range(0..=100))
+        }
+        Meaning::Speed(_) | Meaning::WheelSpeed => {
+            flag.value_name("SPEED").value_parser(value_parser!(f32)).allow_negative_numbers(true)
+        }
+        Meaning::Choice(choices) => {
+            let words = PossibleValuesParser::new(choices.iter().map(|choice| choice.word));
+            let byte = |word: String| {
+                let named = choices.iter().find(|choice| choice.word == word);
+                named.map_or(0, |Choice { value, .. }| *value)
+            };
+            flag.value_name("STATE").value_parser(words.map(byte))
+        }
+        Meaning::Bytes(count) => {
+            flag.value_name("HEX").value_parser(move |text: &str| exactly(count, text))
+        }
+        _ => flag.value_name("NUMBER").value_parser(number::<u8>),
+    })
+}
+
+fn exactly(wanted: usize, text: &str) -> Result<Bytes, String> {
+    let given = bytes(text)?;
+    match given.0.len() {
+        count if count == wanted => Ok(given),
+        count => Err(format!("{wanted} bytes wanted, {count} given")),
+    }
+}
+
+fn typed() -> impl Iterator<Item = (&'static str, &'static Entry)> {
+    MESSAGES.iter().filter_map(|entry| Some((entry.word?, entry)))
+}
+
+impl Subcommand for Typed {
+    fn augment_subcommands(command: Command) -> Command {
+        command.subcommands(typed().map(|(word, entry)| {
+            let about = format!("0x{:02X}: {}", entry.command.code(), entry.about);
+            let scaled =
+                |field: &Field| matches!(field.meaning, Meaning::Speed(_) | Meaning::Power);
+            let profile = entry.fields.iter().any(scaled).then(|| {
+                let profile = Arg::new(PROFILE).long(PROFILE).value_name("PROFILE");
+                profile
+                    .help("Whose scale to use")
+                    .value_parser(value_parser!(ProfileArg))
+                    .default_value("document")
+            });
+            let flags = entry.fields.iter().filter_map(flag).chain(profile);
+            Command::new(word).about(about).args(flags)
+        }))
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        typed().any(|(word, _)| word == name)
+    }
+}
+
+impl FromArgMatches for Typed {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let chosen = matches.subcommand().and_then(|(name, given)| {
+            let (_, entry) = typed().find(|(word, _)| *word == name)?;
+            Some(Typed { entry, given: given.clone() })
+        });
+        chosen.ok_or_else(|| clap::Error::new(ErrorKind::MissingSubcommand))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
