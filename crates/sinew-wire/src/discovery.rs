@@ -92,7 +92,7 @@ impl Question {
 
 #[cfg(feature = "alloc")]
 impl Answer {
-    /// Reads an answer. Its name is not looked at: newer firmware may have another.
+    /// Reads an answer: an object with a serial number, whatever its name.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let members: Value = serde_json::from_slice(bytes).ok()?;
         let sn = members.get("sn")?.as_str().filter(|sn| !sn.is_empty())?;
