@@ -345,14 +345,14 @@ impl Pump {
             match output {
                 Output::Transmit(datagram) => self.socket.send(self.robot, &datagram),
                 Output::Reduce { id, recording } => self.reduce(id, recording),
-                Output::Event(event) => {
-                    if let Event::Done { id, outcome } = &event
-                        && let Some(answer) = self.waiting.remove(id)
-                    {
-                        // Whoever was answered sees what the answer brought about.
+                Output::Reply { id, outcome } => {
+                    if let Some(answer) = self.waiting.remove(&id) {
+                        // The client that was answered sees what the answer brought about.
                         self.publish();
-                        let _ = answer.send(outcome.clone());
+                        let _ = answer.send(outcome);
                     }
+                }
+                Output::Event(event) => {
                     self.closed |= event == Event::Closed;
                     let _ = self.events.send(Arc::new(event));
                 }

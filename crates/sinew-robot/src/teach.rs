@@ -13,28 +13,30 @@
 
 mod answer;
 mod cycle;
-mod dropping;
 mod ending;
 mod event;
 mod exchange;
 mod name;
 mod ops;
 mod performing;
+mod queue;
 mod receive;
+mod recorder;
 mod request;
 mod requests;
 mod saving;
 mod session;
 mod settings;
+mod spine;
 mod state;
 mod status;
 mod take;
-mod taking;
+mod teaching;
 mod wire;
 
 pub use crate::RequestId;
 pub use answer::{Action, Answer, Kind, Performed};
-pub use event::{Event, Output};
+pub use event::{Event, Output, Reduction};
 pub use name::new_name;
 pub use ops::{OPS, Op, parse};
 pub use request::{Carries, LibraryRequest, Playback, Request, RobotRequest, Target};

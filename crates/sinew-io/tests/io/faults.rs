@@ -232,11 +232,15 @@ fn a_robot_that_restarts_is_lost_and_found() {
     let g1 = g1(simulator.address(), Settings::default(), Tap::default());
     let mut events = g1.events();
     let start = Instant::now();
-    for wanted in [Link::Lost, Link::Ready, Link::Lost, Link::Ready] {
+    for wanted in
+        [Link::Lost { reason: None }, Link::Ready, Link::Lost { reason: None }, Link::Ready]
+    {
         loop {
             assert!(start.elapsed() < PATIENCE, "{wanted:?}");
             match events.try_recv() {
-                Ok(event) if matches!(*event, Event::Link { link, .. } if link == wanted) => break,
+                Ok(event) if matches!(&*event, Event::Link { link, .. } if *link == wanted) => {
+                    break;
+                }
                 Ok(_) | Err(TryRecvError::Lagged(_)) => {}
                 Err(_) => thread::sleep(Duration::from_millis(2)),
             }

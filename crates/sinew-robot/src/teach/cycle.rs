@@ -89,8 +89,9 @@ impl Session {
         self.state.last_seen = Some(now);
         self.cycle.heard = true;
         self.cycle.unanswered = 0;
-        if self.state.link == Link::Lost {
-            self.set_link(now, Link::Connecting);
+        self.trouble = None;
+        if self.state.link.is_lost() {
+            self.set_link(now, Link::Connecting { reason: None });
             self.cycle.repeated = false;
             self.begin_cycle(now);
             self.cycle.heard = true;
@@ -115,7 +116,11 @@ impl Session {
     fn begin_step(&mut self, now: Instant, step: usize) {
         let Some(&message) = STEPS.get(step) else { return self.end_cycle(now) };
         // Opening is worth repeating; what keeps the link up is repeated anyhow.
-        let tries = if self.state.link == Link::Connecting { self.settings.tries } else { 1 };
+        let tries = if matches!(self.state.link, Link::Connecting { .. }) {
+            self.settings.tries
+        } else {
+            1
+        };
         self.send(message);
         let exchange = self.sent(now, message, tries, self.settings.retry);
         self.cycle.running = Some(Running { step, exchange });
@@ -145,7 +150,7 @@ impl Session {
             return;
         }
         self.set_link(now, Link::Ready);
-        if std::mem::take(&mut self.exit_on_return) {
+        if self.teaching.take_exit_on_return() {
             self.begin_exit(now, "the robot was silent for 10 s while it was taught".into());
         }
     }

@@ -1,14 +1,12 @@
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use sinew_wire::teach::{Command, Message, Sequence};
 
 use super::{
     Answer, Event, Link, RequestId, RobotRequest, Session,
     exchange::{Exchange, Waited},
-    take::Take,
+    queue::Active,
+    requests::not_ready,
 };
 use crate::{Code, Refusal};
 
@@ -24,7 +22,7 @@ const STOP_NOTE: &str = "sent as 0x0E, exit teaching, since these datagrams have
                          unproven";
 const STOP_ENDS_TEACHING: &str = "; teaching ended with it";
 
-/// 0x0E on its way, for whoever wants it.
+/// 0x0E on its way, and the requests that want it.
 #[derive(Debug)]
 pub(super) struct Ending {
     exchange: Exchange,
@@ -55,14 +53,16 @@ impl Ending {
 
 impl Session {
     /// Sends 0x0E before and instead of everything else.
-    pub(super) fn stop_for(&mut self, now: Instant, id: RequestId, by: &str) {
+    pub(super) fn stop_for(&mut self, now: Instant, id: Option<RequestId>, by: &str) {
         if self.state.link == Link::Closed {
-            let closed = Refusal::new(Code::NotReady, self.state.link.to_string());
-            return self.done(id, Err(closed));
+            if let Some(id) = id {
+                self.done(id, Err(not_ready(&self.state.link.to_string())));
+            }
+            return;
         }
         self.event(Event::Stopped { by: by.into() });
         self.drop_requests(&format!("stopped by {by}"));
-        self.end_with(now, Some((id, Wanted::Stop)), format!("stopped by {by}"));
+        self.end_with(now, id.map(|id| (id, Wanted::Stop)), format!("stopped by {by}"));
     }
 
     /// Ends teaching for the session's own reasons.
@@ -72,7 +72,8 @@ impl Session {
 
     /// Ends what plays, and no more than has to end with it.
     pub(super) fn end_playback(&mut self, now: Instant, by: String) {
-        if let Some(exit) = self.active.take_if(|active| active.request == RobotRequest::Exit) {
+        let is_exit = |active: &Active| active.request == RobotRequest::Exit;
+        if let Some(exit) = self.queue.take_active_if(is_exit) {
             return self.end_with(now, Some((exit.id, Wanted::Exit)), exit.by);
         }
         let ends_more = self.ending.as_ref().is_some_and(|ending| !ending.playback_alone);
@@ -93,7 +94,7 @@ impl Session {
         let needed = self.state.teaching
             || self.state.playing.is_some()
             || self.may_play()
-            || self.exit_on_return
+            || self.teaching.exits_on_return()
             || self.ending.is_some();
         self.drop_requests("the link is being closed");
         self.end_cycles();
@@ -118,7 +119,7 @@ impl Session {
             None => new,
         };
         self.ending.insert(ending).requests.extend(request);
-        self.resuming = None;
+        self.teaching.stop_resuming();
     }
 
     pub(super) fn advance_ending(&mut self, now: Instant) {
@@ -150,31 +151,11 @@ impl Session {
         true
     }
 
-    /// Whether an answer was to what keeps teaching up. A robot that refuses it is not teaching, or
-    /// will not be for long: it is told to end it, so that what it does and what is shown agree.
-    pub(super) fn maintenance_answered(
-        &mut self,
-        now: Instant,
-        number: Sequence,
-        command: Command,
-        status: u32,
-    ) -> bool {
-        let maintained = command == Command::Enter && self.maintain_at.is_some();
-        let resumed = self.resuming.as_ref().is_some_and(|sent| self.is_to(sent, command, number));
-        if resumed {
-            self.resuming = None;
-        }
-        if maintained && status != 0 && self.ending.is_none() {
-            self.begin_exit(now, format!("the robot refused to go on with status {status}"));
-        }
-        maintained
-    }
-
     fn ended(&mut self, now: Instant, ending: Ending, outcome: Result<(), Refusal>) {
         let refused = outcome.as_ref().is_err_and(|refusal| refusal.code == Code::Refused);
         if refused && self.state.link != Link::Closing {
             // The robot goes on teaching, and must not be asked again without a pause.
-            self.asked = now;
+            self.teaching.asked(now);
         } else {
             let resumes = ending.playback_alone && self.state.teaching;
             if resumes {
@@ -208,35 +189,6 @@ impl Session {
     fn closed(&mut self, now: Instant) {
         self.set_link(now, Link::Closed);
         self.event(Event::Closed);
-    }
-
-    /// The arms are stiff, or nobody will keep them otherwise. The robot's recording went with it.
-    pub(super) fn teaching_ended(&mut self, by: &str) {
-        self.recording_lost(by);
-        self.maintain_at = None;
-        self.resuming = None;
-        if std::mem::take(&mut self.state.teaching) {
-            self.event(Event::Teaching { on: false, by: by.into() });
-        }
-    }
-
-    /// The robot has none any more, whether it ran or was finished.
-    pub(super) fn recording_lost(&mut self, by: &str) {
-        self.recording_ended(by);
-        self.trial = None;
-        if let Some(take) = &mut self.take {
-            take.kept = false;
-        }
-    }
-
-    pub(super) fn recording_ended(&mut self, by: &str) {
-        if std::mem::take(&mut self.state.recording) {
-            let recording = self.take.as_ref().map(Take::recording);
-            let kept = recording.filter(|recording| !recording.is_empty());
-            self.state.recorded = kept.cloned().map(Arc::new);
-            let frames = self.state.recorded_frames;
-            self.event(Event::Recording { on: false, frames, by: by.into() });
-        }
     }
 }
 

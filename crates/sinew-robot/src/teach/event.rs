@@ -2,10 +2,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Answer, Link, RequestId};
+use super::{Answer, Link, RequestId, Session};
 use crate::{
     Refusal,
-    trajectory::{Pose, Recording},
+    trajectory::{Error, Pose, Recording, Reduced, reduce},
 };
 
 /// What a session wants done.
@@ -13,6 +13,13 @@ use crate::{
 pub enum Output {
     /// Send this datagram.
     Transmit(Vec<u8>),
+    /// Tell how a request ended. Each ends exactly once.
+    Reply {
+        /// What [`Session::request`](super::Session::request) returned.
+        id: RequestId,
+        /// How.
+        outcome: Result<Answer, Refusal>,
+    },
     /// Reduce this to [`Session::CARRIES`](super::Session::CARRIES)' keyframes, which takes
     /// a while, and hand the result to [`Session::handle_reduced`](super::Session::handle_reduced).
     Reduce {
@@ -21,7 +28,7 @@ pub enum Output {
         /// What was recorded.
         recording: Arc<Recording>,
     },
-    /// Tell whoever listens.
+    /// Tell those who listen.
     Event(Event),
 }
 
@@ -30,14 +37,6 @@ pub enum Output {
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
-    /// A request ended, one way or the other. Each request has exactly one such event.
-    Done {
-        /// What [`Session::request`](super::Session::request) returned.
-        id: RequestId,
-        /// How.
-        #[serde(skip)]
-        outcome: Result<Answer, Refusal>,
-    },
     /// The link changed.
     Link {
         /// What it is now.
@@ -71,20 +70,20 @@ pub enum Event {
         /// Its number; none when the robot does not have it.
         id: Option<u32>,
         /// Its name, when it is known.
-        name: Option<String>,
+        name: Option<Arc<str>>,
     },
     /// It no longer does.
     PlayEnded {
         /// As it began.
         id: Option<u32>,
         /// As it began.
-        name: Option<String>,
+        name: Option<Arc<str>>,
         /// Whether it was played to its end, as far as is known.
         whole: bool,
         /// How that is known.
         why: String,
     },
-    /// Somebody stopped the robot; sent, not yet answered.
+    /// A client stopped the robot; sent, not yet answered.
     Stopped {
         /// Who.
         by: String,
@@ -114,4 +113,20 @@ pub enum Event {
     EncryptedPeer,
     /// Closing is over: nothing will be sent any more.
     Closed,
+}
+
+/// A recording that is to be reduced to keyframes, which takes a while.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reduction {
+    /// The request it is for.
+    pub id: RequestId,
+    /// What was recorded.
+    pub recording: Arc<Recording>,
+}
+
+impl Reduction {
+    /// Reduces it to as many keyframes as the datagrams carry.
+    pub fn run(&self) -> (RequestId, Result<Reduced, Error>) {
+        (self.id, reduce(&self.recording, Session::CARRIES.keyframes))
+    }
 }

@@ -1,32 +1,40 @@
 use std::{
     collections::VecDeque,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
 use sinew_wire::teach::{Command, Message, Sequence};
 
-use super::{Event, Output, RequestId, Session, session::later};
-use crate::trajectory::Recording;
+use super::{Answer, Event, Reduction, RequestId, Session, session::later};
+use crate::{Output, Refusal};
 
 /// Datagrams kept for a caller that does not fetch them.
 const MAX_DATAGRAMS: usize = 32;
 /// Sent datagrams that are remembered, to know a late answer by its number.
 const MAX_REMEMBERED: usize = 256;
-/// Events kept for one.
-const MAX_EVENTS: usize = 512;
+/// Events and replies kept for one.
+const MAX_NOTICES: usize = 512;
+/// No datagram of the session's is larger.
+const LARGEST: usize = 1024;
 
-/// What waits to be fetched: datagrams first, then events. A datagram gets its number when it is
+/// What waits to be fetched: datagrams first, then what the caller is to know. A datagram gets its number when it is
 /// fetched, so that one that is dropped leaves no gap.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     datagrams: VecDeque<Message<'static>>,
-    events: VecDeque<Event>,
+    notices: VecDeque<Notice>,
     /// A recording that is to be reduced for a request.
-    pub(super) work: Option<(RequestId, Arc<Recording>)>,
+    work: Option<Reduction>,
     sequence: Sequence,
     /// What was sent latest, by command and number.
     sent: VecDeque<(Command, Sequence)>,
+}
+
+/// What a caller is to know.
+#[derive(Debug)]
+enum Notice {
+    Event(Event),
+    Reply(RequestId, Result<Answer, Refusal>),
 }
 
 /// A message that was sent and is sent again, with a new number, until it is answered.
@@ -54,35 +62,59 @@ impl Exchange {
     }
 }
 
+impl Outbox {
+    /// Has a recording reduced.
+    pub(super) fn reduce(&mut self, work: Reduction) {
+        self.work = Some(work);
+    }
+}
+
 impl Session {
-    pub(super) fn fetch(&mut self) -> Option<Output> {
-        while let Some(message) = self.outbox.datagrams.pop_front() {
+    /// The next thing to do. The bytes of a datagram are appended to `bytes`; without `room` none
+    /// is given out.
+    pub(super) fn fetch(&mut self, room: bool, bytes: &mut Vec<u8>) -> Option<Output<Self>> {
+        while room && let Some(message) = self.outbox.datagrams.pop_front() {
+            let mut datagram = [0; LARGEST];
             // None of the session's messages has content that a layout cannot carry.
-            if let Ok(bytes) = message.to_vec(self.settings.layout, self.outbox.sequence) {
-                if self.outbox.sent.len() >= MAX_REMEMBERED {
-                    self.outbox.sent.pop_front();
-                }
-                self.outbox.sent.push_back((message.command(), self.outbox.sequence));
-                self.outbox.sequence = self.outbox.sequence.next();
-                self.state.counters.sent += 1;
-                return Some(Output::Transmit(bytes));
+            let written = message.emit(self.settings.layout, self.outbox.sequence, &mut datagram);
+            let Some(datagram) = written.ok().and_then(|length| datagram.get(..length)) else {
+                continue;
+            };
+            bytes.extend_from_slice(datagram);
+            if self.outbox.sent.len() >= MAX_REMEMBERED {
+                self.outbox.sent.pop_front();
             }
+            self.outbox.sent.push_back((message.command(), self.outbox.sequence));
+            self.outbox.sequence = self.outbox.sequence.next();
+            self.state.counters.sent += 1;
+            return Some(Output::Transmit(()));
         }
-        if let Some((id, recording)) = self.outbox.work.take() {
-            return Some(Output::Reduce { id, recording });
+        if let Some(work) = self.outbox.work.take() {
+            return Some(Output::Job(work));
         }
-        self.outbox.events.pop_front().map(Output::Event)
+        Some(match self.outbox.notices.pop_front()? {
+            Notice::Event(event) => Output::Event(event),
+            Notice::Reply(id, outcome) => Output::Reply(id, outcome),
+        })
     }
 
     pub(super) fn event(&mut self, event: Event) {
-        let events = &mut self.outbox.events;
-        if events.len() >= MAX_EVENTS {
+        self.notice(Notice::Event(event));
+    }
+
+    pub(super) fn done(&mut self, id: RequestId, outcome: Result<Answer, Refusal>) {
+        self.notice(Notice::Reply(id, outcome));
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        let notices = &mut self.outbox.notices;
+        if notices.len() >= MAX_NOTICES {
             // A pose is the least loss: the next one replaces it.
-            let pose = events.iter().position(|event| matches!(event, Event::Status { .. }));
-            events.remove(pose.unwrap_or(0));
+            let is_pose = |notice: &Notice| matches!(notice, Notice::Event(Event::Status { .. }));
+            notices.remove(notices.iter().position(is_pose).unwrap_or(0));
             self.state.counters.events_lost += 1;
         }
-        self.outbox.events.push_back(event);
+        notices.push_back(notice);
     }
 
     /// Sends a message, unless the caller has not even fetched the same one sent before.

@@ -6,10 +6,43 @@ use sinew_wire::{
     teach::{Actions, Command, Datagram, Message, Sender, Sequence, Status},
 };
 
-use super::{Action, Event, Kind, Session, session::FORGOTTEN};
+use super::{Action, Event, Kind, Session, teaching::FORGOTTEN};
 
 /// Encrypted records after which a robot that never sent anything else is called encrypted.
 const ENCRYPTED: u64 = 3;
+
+/// What is known about what comes, besides its content.
+#[derive(Debug, Default)]
+pub(super) struct Incoming {
+    /// The newest answer's number, and the newest status's: a peer that answers with the request's
+    /// number + 1, as the documents print it, numbers what it pushes some other way.
+    answered: Option<Sequence>,
+    pushed: Option<Sequence>,
+    encrypted_told: bool,
+}
+
+impl Incoming {
+    /// Whether the robot was called encrypted, and sent nothing else since.
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.encrypted_told
+    }
+
+    /// Numbers of before mean nothing any more: the robot may have restarted.
+    pub(super) fn forget_numbers(&mut self) {
+        self.answered = None;
+        self.pushed = None;
+    }
+
+    /// Whether a number is newer than all before it.
+    fn is_new(&mut self, is_pushed: bool, sequence: Sequence) -> bool {
+        let newest = if is_pushed { &mut self.pushed } else { &mut self.answered };
+        if newest.is_some_and(|newest| !sequence.is_newer_than(newest)) {
+            return false;
+        }
+        *newest = Some(sequence);
+        true
+    }
+}
 
 impl Session {
     /// Takes a datagram apart. What is damaged, of another protocol, old or impossible is counted
@@ -38,28 +71,23 @@ impl Session {
             return;
         }
         self.state.counters.encrypted += 1;
-        if !self.encrypted_told && self.state.counters.encrypted >= ENCRYPTED {
-            self.encrypted_told = true;
+        if !self.incoming.encrypted_told && self.state.counters.encrypted >= ENCRYPTED {
+            self.incoming.encrypted_told = true;
             self.event(Event::EncryptedPeer);
         }
     }
 
     fn receive_message(&mut self, now: Instant, sequence: Sequence, message: Message<'_>) {
-        // Numbers of so long ago mean nothing: the robot may have restarted.
         let silent = |seen| now.saturating_duration_since(seen) >= FORGOTTEN;
         if self.state.last_seen.is_none_or(silent) {
-            self.answered = None;
-            self.pushed = None;
+            self.incoming.forget_numbers();
         }
-        let pushed = matches!(message, Message::Status(_));
-        let newest = if pushed { &mut self.pushed } else { &mut self.answered };
-        if newest.is_some_and(|newest| !sequence.is_newer_than(newest)) {
+        if !self.incoming.is_new(matches!(message, Message::Status(_)), sequence) {
             self.state.counters.stale += 1;
             return;
         }
-        *newest = Some(sequence);
         self.state.counters.received += 1;
-        self.encrypted_told = false;
+        self.incoming.encrypted_told = false;
         self.heard(now);
         match message {
             Message::Status(status) => {

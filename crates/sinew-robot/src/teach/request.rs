@@ -224,6 +224,11 @@ impl RobotRequest {
             RobotRequest::Enter | RobotRequest::Play { .. } | RobotRequest::Perform { .. }
         )
     }
+
+    /// Whether it plays until its client has gone: what Sinew repeats.
+    pub const fn repeats(&self) -> bool {
+        matches!(self, RobotRequest::Perform { looped: true, .. })
+    }
 }
 
 impl LibraryRequest {

@@ -1,56 +1,24 @@
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use sinew_wire::teach::{Command, Keyframes, Message, Play, Sequence};
 
 use super::{
-    Action, Answer, Event, Link, Playing, RequestId, RobotRequest, Session, Target,
+    Action, Answer, Event, Link, RequestId, RobotRequest, Session, Target,
     ending::refused,
-    exchange::{Exchange, Waited},
+    exchange::Waited,
     name::new_name,
-    performing::Rehearsed,
+    queue::{Active, MAX_WAITING, Waiting},
     receive::MAX_ACTIONS,
     session::later,
-    take::Take,
     wire::to_wire,
 };
 use crate::{
     Code, Refusal,
-    trajectory::{Keyframe, MAX_SAVED_MS, Reduced},
+    trajectory::{Keyframe, Reduced},
 };
-
-/// Requests that may wait for the one before them.
-const MAX_WAITING: usize = 32;
 
 const PLAY_NOTE: &str = "the action is stored in the robot: its easing, joint limits and speeds \
                          are the robot's own, not Sinew's";
-
-/// A request whose turn has not come.
-#[derive(Debug)]
-pub(super) struct Waiting {
-    pub(super) id: RequestId,
-    pub(super) request: RobotRequest,
-    by: String,
-    since: Instant,
-}
-
-/// The request that is being carried out.
-#[derive(Debug)]
-pub(super) struct Active {
-    pub(super) id: RequestId,
-    pub(super) request: RobotRequest,
-    pub(super) by: String,
-    pub(super) exchange: Exchange,
-    /// What is answered when the robot has said yes.
-    answer: Answer,
-    /// Whether the robot may be teaching on account of this request alone.
-    began_teaching: bool,
-}
-
-impl Active {
-    pub(super) fn due(&self) -> Instant {
-        self.exchange.due
-    }
-}
 
 impl Session {
     pub(super) fn enqueue(&mut self, now: Instant, id: RequestId, request: RobotRequest, by: &str) {
@@ -58,12 +26,12 @@ impl Session {
             return self.done(id, Err(refusal));
         }
         if !request.is_query() {
-            self.asked = now;
+            self.teaching.asked(now);
         }
-        if request == RobotRequest::Exit && self.state.link == Link::Lost {
+        if request == RobotRequest::Exit && self.state.link.is_lost() {
             return self.exit_at_once(now, id, by);
         }
-        self.queue.push_back(Waiting { id, request, by: by.into(), since: now });
+        self.queue.push(Waiting { id, request, by: by.into(), since: now });
     }
 
     /// What can be said at once: about the link, and about what these datagrams cannot do.
@@ -72,10 +40,10 @@ impl Session {
             Link::Closing | Link::Closed => {
                 return Err(Refusal::new(Code::NotReady, self.state.link.to_string()));
             }
-            Link::Lost if *request != RobotRequest::Exit => return Err(self.link_lost(now)),
+            Link::Lost { .. } if *request != RobotRequest::Exit => return Err(self.link_lost(now)),
             _ => {}
         }
-        if self.queue.len() >= MAX_WAITING {
+        if self.queue.is_full() {
             let message = format!("{MAX_WAITING} requests wait already");
             return Err(Refusal::new(Code::Busy, message));
         }
@@ -116,39 +84,38 @@ impl Session {
     /// without any answer takes.
     pub(super) fn queue_due(&self) -> Option<Instant> {
         let patience = self.settings.retry.saturating_mul(self.settings.tries.saturating_mul(4));
-        let first = self.queue.front().filter(|_| self.state.link != Link::Ready)?;
+        let first = self.queue.first().filter(|_| self.state.link != Link::Ready)?;
         Some(later(first.since, patience))
     }
 
     pub(super) fn advance_requests(&mut self, now: Instant) {
-        if let Some(mut active) = self.active.take() {
+        if let Some(mut active) = self.queue.take_active() {
             match self.wait(now, &mut active.exchange) {
                 Waited::Enough => self.given_up(now, active),
                 waited => {
-                    if waited == Waited::Again && self.trial.is_some() {
-                        self.trial = Some(Take::new(now, self.trial_name()));
+                    if waited == Waited::Again {
+                        self.recorder.try_again(now);
                     }
-                    self.active = Some(active);
+                    self.queue.set_active(active);
                 }
             }
         }
         while self.queue_due().is_some_and(|at| now >= at) {
             let refusal = self.link_lost(now);
-            if let Some(waiting) = self.queue.pop_front() {
+            if let Some(waiting) = self.queue.take_first() {
                 self.done(waiting.id, Err(refusal));
             }
         }
         while self.state.link == Link::Ready
-            && self.active.is_none()
+            && !self.queue.is_busy()
             && self.ending.is_none()
-            && self.preparing.is_none()
-            && self.resuming.is_none()
-            && let Some(waiting) = self.queue.front()
+            && !self.teaching.is_resuming()
+            && let Some(waiting) = self.queue.first()
         {
             if let Waiting { id, request: RobotRequest::Save { name, .. }, .. } = waiting {
                 let (id, name) = (*id, name.clone());
                 self.prepare_save(now, id, name.as_deref());
-            } else if let Some(waiting) = self.queue.pop_front() {
+            } else if let Some(waiting) = self.queue.take_first() {
                 let prepared = self.prepared(&waiting.request);
                 self.start(now, waiting, prepared);
             }
@@ -162,11 +129,7 @@ impl Session {
         id: RequestId,
         result: Result<Reduced, Refusal>,
     ) {
-        if self.preparing != Some(id) {
-            return;
-        }
-        self.preparing = None;
-        let Some(waiting) = self.queue.pop_front() else { return };
+        let Some(waiting) = self.queue.take_prepared(id) else { return };
         let RobotRequest::Save { name, looped, .. } = &waiting.request else { return };
         let prepared =
             result.and_then(|reduced| self.save_message(now, name.as_deref(), *looped, reduced));
@@ -186,7 +149,8 @@ impl Session {
                 let exchange = self.exchange(now, message);
                 let began_teaching = request == RobotRequest::Enter && !self.state.teaching;
                 self.begin_effects(now, &request, &by);
-                self.active = Some(Active { id, request, by, exchange, answer, began_teaching });
+                let active = Active { id, request, by, exchange, answer, began_teaching };
+                self.queue.set_active(active);
             }
         }
     }
@@ -197,7 +161,7 @@ impl Session {
             request,
             RobotRequest::Enter | RobotRequest::RecordStart { .. } | RobotRequest::Play { .. }
         );
-        if moves && self.performance.is_some() {
+        if moves && self.stage.is_performing() {
             return Err(not_ready("a motion is being played in pieces; stop it first"));
         }
         let list = Message::ListRequest { rest: &[] };
@@ -225,15 +189,7 @@ impl Session {
             RobotRequest::Play { .. } | RobotRequest::List => {
                 (list, Answer::List { actions: Vec::new(), unlisted: 0 })
             }
-            RobotRequest::Perform { name, plan, looped } => {
-                let mut performance = self.performance(plan, *looped)?;
-                let answer = performance.answer(name);
-                let Some((message, first_ms)) = performance.next()? else {
-                    return Err(not_ready("the motion has no pieces"));
-                };
-                self.rehearsed = Some(Rehearsed { performance, first_ms });
-                (message, answer)
-            }
+            RobotRequest::Perform { name, plan, looped } => self.rehearse(name, plan, *looped)?,
             _ => return Err(Refusal::new(Code::Unsupported, "not a request for this link")),
         })
     }
@@ -265,23 +221,18 @@ impl Session {
     fn begin_effects(&mut self, now: Instant, request: &RobotRequest, by: &str) {
         match request {
             RobotRequest::Enter => {
-                self.exit_on_return = false;
-                self.maintain_at = Some(later(now, self.settings.maintain));
+                self.teaching.entered(now, &self.settings);
                 if !std::mem::replace(&mut self.state.teaching, true) {
                     self.event(Event::Teaching { on: true, by: by.into() });
                 }
             }
             // Maintenance after it would enter again, and a piece would play on.
             RobotRequest::Exit => {
-                self.maintain_at = None;
-                self.performance = None;
+                self.teaching.stop_maintaining();
+                self.stage.end_performance();
             }
-            RobotRequest::RecordStart { name } => self.trial = Some(Take::new(now, name.clone())),
-            RobotRequest::RecordStop => {
-                if let Some(take) = &mut self.take {
-                    take.end(now);
-                }
-            }
+            RobotRequest::RecordStart { name } => self.recorder.try_start(now, name.as_deref()),
+            RobotRequest::RecordStop => self.recorder.end(now),
             _ => {}
         }
     }
@@ -307,7 +258,7 @@ impl Session {
             Err(refusal) => self.done(active.id, Err(refusal)),
             Ok((message, answer)) => {
                 let exchange = self.exchange(now, message);
-                self.active = Some(Active { exchange, answer, ..active });
+                self.queue.set_active(Active { exchange, answer, ..active });
             }
         }
     }
@@ -341,9 +292,9 @@ impl Session {
 
     /// The request that is being carried out, if this answers it.
     fn take_answered(&mut self, command: Command, number: Sequence) -> Option<Active> {
-        let active = self.active.as_ref();
+        let active = self.queue.active();
         let answered = active.is_some_and(|active| self.is_to(&active.exchange, command, number));
-        if answered { self.active.take() } else { None }
+        if answered { self.queue.take_active() } else { None }
     }
 
     /// The robot did it, or may have done it.
@@ -357,9 +308,9 @@ impl Session {
                 }
             }
             RobotRequest::RecordStart { name } => {
-                self.take = Some(self.trial.take().unwrap_or_else(|| Take::new(now, None)));
+                self.recorder.start(now);
                 self.state.recording = true;
-                self.state.recording_name.clone_from(name);
+                self.state.recording_name = name.as_deref().map(Into::into);
                 self.count_frames();
                 let frames = self.state.recorded_frames;
                 self.event(Event::Recording { on: true, frames, by: active.by.clone() });
@@ -383,14 +334,10 @@ impl Session {
             RobotRequest::Enter if active.began_teaching => {
                 self.teaching_ended("the robot refused")
             }
-            RobotRequest::Exit => self.maintain_at = Some(later(now, self.settings.maintain)),
-            RobotRequest::RecordStart { .. } => self.trial = None,
-            RobotRequest::Perform { .. } => self.rehearsed = None,
-            RobotRequest::RecordStop => {
-                if let Some(take) = &mut self.take {
-                    take.go_on();
-                }
-            }
+            RobotRequest::Exit => self.teaching.maintain_from(now, &self.settings),
+            RobotRequest::RecordStart { .. } => self.recorder.give_up(),
+            RobotRequest::Perform { .. } => self.stage.drop_rehearsed(),
+            RobotRequest::RecordStop => self.recorder.go_on(),
             _ => {}
         }
     }
@@ -404,7 +351,7 @@ impl Session {
         }
         // Nothing more is sent to a robot that may have missed the first piece.
         if matches!(active.request, RobotRequest::Perform { .. }) {
-            self.performance = None;
+            self.stage.end_performance();
         }
         let refusal = self.unanswered(now, active.request.op());
         self.done(active.id, Err(refusal));
@@ -420,49 +367,56 @@ impl Session {
         )
     }
 
-    fn play_began(&mut self, now: Instant, answer: &Answer, duration_ms: u32) {
-        let longest = if duration_ms == 0 { MAX_SAVED_MS } else { duration_ms };
-        self.play_until = Some(later(now, Duration::from_millis(longest.into())));
-        self.set_playing(now, answer, Some(duration_ms).filter(|&ms| ms != 0));
-    }
-
-    fn performance_began(&mut self, now: Instant, answer: &Answer) {
-        let Some(Rehearsed { performance, first_ms }) = self.rehearsed.take() else { return };
-        let duration_ms = performance.duration_ms().saturating_add(first_ms);
-        self.performance = Some(performance);
-        self.set_playing(now, answer, Some(duration_ms));
-        self.piece_began(now, first_ms);
-    }
-
-    fn set_playing(&mut self, now: Instant, answer: &Answer, duration_ms: Option<u32>) {
-        let Answer::Play { id, name, .. } = answer else { return };
-        let (id, name) = (*id, name.clone());
-        self.event(Event::Playing { id, name: name.clone() });
-        let (observed, elapsed_ms) = (false, 0);
-        let playing = Playing { id, name, elapsed_ms, duration_ms, began: now, observed };
-        self.state.playing = Some(playing);
-    }
-
     /// Whether a play was sent that the robot has not answered.
     pub(super) fn may_play(&self) -> bool {
-        self.active.as_ref().is_some_and(|active| active.exchange.command() == Command::Play)
+        self.queue.active().is_some_and(|active| active.exchange.command() == Command::Play)
     }
 
     /// Whether a motion that repeats waits to be played, or for its first piece to be answered.
     pub(super) fn will_repeat(&self) -> bool {
-        let waiting = self.queue.iter().map(|waiting| &waiting.request);
-        let active = self.active.as_ref().map(|active| &active.request);
-        waiting
-            .chain(active)
-            .any(|request| matches!(request, RobotRequest::Perform { looped: true, .. }))
+        self.queue.all().any(RobotRequest::repeats)
     }
 
-    pub(super) fn done(&mut self, id: RequestId, outcome: Result<Answer, Refusal>) {
-        self.event(Event::Done { id, outcome });
+    /// Nothing that waits is sent; what was sent may have been done.
+    pub(super) fn drop_requests(&mut self, why: &str) {
+        self.recorder.give_up();
+        self.stage.drop_rehearsed();
+        self.stage.end_performance();
+        self.teaching.stop_resuming();
+        let active = self.queue.take_active();
+        self.fail_active(active, why);
+        self.fail_waiting(&not_ready(why));
     }
 
-    fn trial_name(&self) -> Option<String> {
-        self.trial.as_ref().and_then(|trial| trial.name.clone())
+    /// Nothing that waits and would move the arms is sent. One that has been made soft already is
+    /// teaching, and goes on.
+    pub(super) fn drop_motions(&mut self, why: &str) {
+        self.stage.end_performance();
+        let play = self.queue.take_active_if(|active| {
+            matches!(active.request, RobotRequest::Play { .. } | RobotRequest::Perform { .. })
+        });
+        if play.is_some() {
+            self.stage.drop_rehearsed();
+        }
+        self.fail_active(play, why);
+        for waiting in self.queue.take_moving() {
+            self.done(waiting.id, Err(not_ready(why)));
+        }
+    }
+
+    fn fail_active(&mut self, active: Option<Active>, why: &str) {
+        let Some(active) = active else { return };
+        // A list that only looks up a name has started nothing.
+        let begun = active.exchange.command() != Command::List;
+        let code = if begun { Code::Unconfirmed } else { Code::NotReady };
+        let message = format!("{why} before the robot answered {}", active.request.op());
+        self.done(active.id, Err(Refusal::new(code, message)));
+    }
+
+    pub(super) fn fail_waiting(&mut self, refusal: &Refusal) {
+        for waiting in self.queue.take_waiting() {
+            self.done(waiting.id, Err(refusal.clone()));
+        }
     }
 }
 

@@ -3,8 +3,8 @@ use std::time::Instant;
 use sinew_wire::teach::{JOINTS, Message, Save, State};
 
 use super::{
-    Answer, RequestId, Session, name::new_name, requests::not_ready, status::Stream, take::Take,
-    wire::to_wire,
+    Answer, Reduction, RequestId, Session, name::new_name, requests::not_ready, status::Stream,
+    take::Take, wire::to_wire,
 };
 use crate::{
     Code, Refusal,
@@ -42,9 +42,9 @@ impl Session {
     /// is gone on with at once.
     pub(super) fn prepare_save(&mut self, now: Instant, id: RequestId, name: Option<&str>) {
         let recording = self.savable(name).map(|_| self.state.recorded.clone());
-        self.preparing = Some(id);
+        self.queue.prepare(id);
         match recording {
-            Ok(Some(recording)) => self.outbox.work = Some((id, recording)),
+            Ok(Some(recording)) => self.outbox.reduce(Reduction { id, recording }),
             Ok(None) => self.reduced(now, id, Ok(Reduced::default())),
             Err(refusal) => self.prepared_save(now, id, Err(refusal)),
         }
@@ -81,7 +81,7 @@ impl Session {
             },
             sent: reduced.keyframes,
         };
-        self.saved_at = time;
+        self.recorder.saved(time);
         let message = Message::Save(Save {
             name: field,
             timestamp: time,
@@ -96,7 +96,7 @@ impl Session {
 
     /// The recording and its name, if it can be saved.
     fn savable(&self, name: Option<&str>) -> Result<(String, &Take), Refusal> {
-        let take = self.take.as_ref().ok_or_else(|| not_ready("nothing was recorded"))?;
+        let take = self.recorder.take().ok_or_else(|| not_ready("nothing was recorded"))?;
         let name = name.or(take.name.as_deref()).ok_or_else(|| {
             Refusal::new(Code::InvalidArgument, "save: wanted name, got none, here or at the start")
         })?;
@@ -123,32 +123,13 @@ impl Session {
         Ok((name.into(), take))
     }
 
-    /// The time a save carries. No two saves carry the same: a peer takes a stored name with the
-    /// same time for a repetition.
+    /// The time a save carries.
     fn save_time(&self, now: Instant) -> Result<u32, Refusal> {
         let Some(begun) = self.settings.unix_time else {
             return Err(not_ready("a save carries the time, and this session was not told it"));
         };
         let unix = begun.saturating_add(now.saturating_duration_since(self.begun).as_secs());
         let unix = u32::try_from(unix).unwrap_or(u32::MAX);
-        Ok(unix.max(self.saved_at.saturating_add(1)))
-    }
-
-    pub(super) fn record_answer(&self) -> Answer {
-        let recording = self.take.as_ref().map(Take::recording);
-        let frames = recording.map_or(0, |recording| recording.len());
-        Answer::RecordStop {
-            frames,
-            duration_ms: self.take.as_ref().map_or(0, Take::duration_ms),
-            largest_gap_ms: recording.map_or(0, |recording| recording.largest_gap_ms()),
-            note: (frames == 0)
-                .then(|| "the robot pushes no status: only its own recording exists".into()),
-        }
-    }
-
-    pub(super) fn count_frames(&mut self) {
-        let recording = self.take.as_ref().map(Take::recording);
-        self.state.recorded_frames = recording.map_or(0, |recording| recording.len());
-        self.state.recorded_ms = recording.map_or(0, |recording| recording.duration_ms());
+        Ok(self.recorder.save_time(unix))
     }
 }

@@ -1,29 +1,18 @@
 use std::{
-    collections::VecDeque,
+    fmt::Write,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use sinew_wire::teach::Sequence;
-
 use super::{
-    Action, Carries, Event, Link, Output, RobotRequest, Settings, State,
-    cycle::Cycle,
-    ending::Ending,
-    exchange::{Exchange, Outbox},
-    performing::{Performance, Rehearsed},
-    requests::{Active, Waiting},
-    status::Stream,
-    take::Take,
-    wire::CARRIES,
+    Action, Carries, Event, Link, Output, Reduction, RobotRequest, Settings, State, cycle::Cycle,
+    ending::Ending, exchange::Outbox, performing::Stage, queue::Queue, receive::Incoming,
+    recorder::Recorder, status::Stream, teaching::Teaching, wire::CARRIES,
 };
 use crate::{
     Code, Refusal, RequestId,
     trajectory::{Error, Reduced},
 };
-
-/// How long a silent robot is taken to be teaching still. After as long a peer forgets who taught
-/// it, so what it does then is anybody's guess.
-pub(super) const FORGOTTEN: Duration = Duration::from_secs(10);
 
 /// A robot that can be taught, from the host's side of the teaching datagrams.
 ///
@@ -34,43 +23,21 @@ pub(super) const FORGOTTEN: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Session {
     pub(super) settings: Settings,
-    pub(super) state: State,
     pub(super) begun: Instant,
+    pub(super) state: State,
     pub(super) outbox: Outbox,
-    pub(super) last_id: RequestId,
-    pub(super) cycle: Cycle,
-    /// The newest answer's number, and the newest status's: a peer that answers with the request's
-    /// number + 1, as the documents print it, numbers what it pushes some other way.
-    pub(super) answered: Option<Sequence>,
-    pub(super) pushed: Option<Sequence>,
+    pub(super) incoming: Incoming,
     pub(super) stream: Option<Stream>,
-    pub(super) queue: VecDeque<Waiting>,
-    /// The first request that waits, while its recording is reduced.
-    pub(super) preparing: Option<RequestId>,
-    pub(super) active: Option<Active>,
-    /// A motion whose first piece is `active`.
-    pub(super) rehearsed: Option<Rehearsed>,
-    pub(super) performance: Option<Performance>,
-    /// What plays will not be played to its end, since the link was lost.
-    pub(super) play_was_cut: bool,
+    pub(super) cycle: Cycle,
+    /// What the system said against the link since the robot was last heard.
+    pub(super) trouble: Option<Arc<str>>,
+    pub(super) queue: Queue,
     pub(super) ending: Option<Ending>,
-    /// 0x0D on its way, after a 0x0E that was to end playback alone.
-    pub(super) resuming: Option<Exchange>,
-    pub(super) maintain_at: Option<Instant>,
-    /// When somebody last asked for something.
-    pub(super) asked: Instant,
-    /// Teaching was given up while the robot was silent: it is told when it is back.
-    pub(super) exit_on_return: bool,
-    /// A recording whose start the robot has not answered yet.
-    pub(super) trial: Option<Take>,
-    pub(super) take: Option<Take>,
+    pub(super) teaching: Teaching,
+    pub(super) recorder: Recorder,
+    pub(super) stage: Stage,
     /// The last list.
     pub(super) actions: Vec<Action>,
-    /// When the action that plays is over for certain.
-    pub(super) play_until: Option<Instant>,
-    /// The time in the last save.
-    pub(super) saved_at: u32,
-    pub(super) encrypted_told: bool,
 }
 
 impl Session {
@@ -81,34 +48,48 @@ impl Session {
     pub fn new(settings: Settings, now: Instant) -> Self {
         let mut session = Session {
             settings,
-            state: State::new(),
             begun: now,
+            state: State::new(),
             outbox: Outbox::default(),
-            last_id: 0,
-            cycle: Cycle::new(now),
-            answered: None,
-            pushed: None,
+            incoming: Incoming::default(),
             stream: None,
-            queue: VecDeque::new(),
-            preparing: None,
-            active: None,
-            rehearsed: None,
-            performance: None,
-            play_was_cut: false,
+            cycle: Cycle::new(now),
+            trouble: None,
+            queue: Queue::default(),
             ending: None,
-            resuming: None,
-            maintain_at: None,
-            asked: now,
-            exit_on_return: false,
-            trial: None,
-            take: None,
+            teaching: Teaching::new(now),
+            recorder: Recorder::default(),
+            stage: Stage::default(),
             actions: Vec::new(),
-            play_until: None,
-            saved_at: 0,
-            encrypted_told: false,
         };
         session.advance(now);
         session
+    }
+
+    /// The link is open, or open again: it is opened to the robot.
+    pub fn connected(&mut self, now: Instant) {
+        self.trouble = None;
+        if !self.state.link.is_ending() {
+            self.show_trouble(now);
+            self.begin_cycle(now);
+        }
+    }
+
+    /// The link is not open; `reason` is the system's own words.
+    pub fn disconnected(&mut self, now: Instant, reason: &str) {
+        self.troubled(now, reason);
+        if self.state.link == Link::Ready {
+            self.lose(now);
+        }
+    }
+
+    /// Something went wrong with a link that stays open. Whether the robot can be reached, only
+    /// its silence tells; then this is why.
+    pub fn troubled(&mut self, now: Instant, reason: &str) {
+        if self.trouble.as_deref() != Some(reason) {
+            self.trouble = Some(reason.into());
+            self.show_trouble(now);
+        }
     }
 
     /// Takes a datagram from the robot.
@@ -126,7 +107,13 @@ impl Session {
 
     /// The next thing to do, or none.
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.fetch()
+        let mut bytes = Vec::new();
+        Some(match self.fetch(true, &mut bytes)? {
+            crate::Output::Transmit(()) => Output::Transmit(bytes),
+            crate::Output::Event(event) => Output::Event(event),
+            crate::Output::Reply(id, outcome) => Output::Reply { id, outcome },
+            crate::Output::Job(Reduction { id, recording }) => Output::Reduce { id, recording },
+        })
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout), if nothing happens before.
@@ -138,25 +125,12 @@ impl Session {
         if self.state.link == Link::Closing {
             return ending;
         }
-        [
-            Some(self.cycle_due()),
-            ending,
-            self.active.as_ref().map(Active::due),
-            self.resuming_due(),
-            self.maintenance_due(),
-            self.idle_due(),
-            self.silence_due(),
-            self.forgotten_due(),
-            self.queue_due(),
-            self.play_until,
-            self.performance.as_ref().and_then(Performance::due),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        let active = self.queue.active().map(|active| active.exchange.due);
+        let due = [Some(self.cycle_due()), ending, active, self.silence_due(), self.queue_due()];
+        due.into_iter().chain(self.teaching_due()).chain(self.stage.due()).flatten().min()
     }
 
-    /// Asks for something. How it ended comes as [`Event::Done`]. `by` names who asked, for
+    /// Asks for something. How it ended comes as [`Output::Reply`]. `by` names who asked, for
     /// messages only. Requests are carried out one after the other; [`RobotRequest::Stop`] is
     /// [`stop`](Self::stop).
     pub fn request(&mut self, now: Instant, request: RobotRequest, by: &str) -> RequestId {
@@ -164,7 +138,7 @@ impl Session {
             return self.stop(now, by);
         }
         self.advance(now);
-        let id = self.new_id();
+        let id = self.queue.new_id();
         self.enqueue(now, id, request, by);
         self.advance(now);
         id
@@ -172,11 +146,16 @@ impl Session {
 
     /// Stops the robot: sent before anything else, and nothing that waits is sent any more.
     pub fn stop(&mut self, now: Instant, by: &str) -> RequestId {
-        let id = self.new_id();
-        self.asked = now;
+        let id = self.queue.new_id();
+        self.stop_as(now, Some(id), by);
+        id
+    }
+
+    /// The same for a request that is to be replied to, or for none.
+    pub(super) fn stop_as(&mut self, now: Instant, id: Option<RequestId>, by: &str) {
+        self.teaching.asked(now);
         self.stop_for(now, id, by);
         self.advance(now);
-        id
     }
 
     /// Takes what became of an [`Output::Reduce`]. It counts for nothing when its request has ended
@@ -187,20 +166,41 @@ impl Session {
         self.advance(now);
     }
 
-    /// Whoever asked for what the robot does has gone. What has an end goes on to it; what repeats
-    /// would never stop, also when it has not begun yet.
+    /// The client that asked for what the robot does has gone. What has an end goes on to it; what
+    /// repeats would never stop, also when it has not begun yet.
     pub fn release(&mut self, now: Instant, by: &str) {
-        let plays = self.performance.as_ref().is_some_and(Performance::is_looped);
-        if plays || self.will_repeat() {
+        if self.stage.repeats() || self.will_repeat() {
             self.drop_requests(&format!("{by} has gone"));
             self.begin_exit(now, format!("{by} has gone, and the motion repeats"));
             self.advance(now);
         }
     }
 
+    /// Another client has taken the controls. What plays ends at once, before anything that waits;
+    /// what was asked for before and would move the arms is not begun; teaching, recordings and
+    /// saves go on. When nothing plays, nothing is sent.
+    ///
+    /// These datagrams end playback with 0x0E alone, which ends teaching too. To let what plays run
+    /// out instead would not do: a stored action may take a minute, or repeat for ever. So 0x0E is
+    /// sent, and where the robot was being taught it is told to enter teaching again. Its arms are
+    /// then as soft as they would be after the action's own end. What it had recorded itself is
+    /// lost with the 0x0E.
+    pub fn taken(&mut self, now: Instant, by: &str) {
+        if self.state.link.is_ending() {
+            return;
+        }
+        let plays = self.state.playing.is_some() || self.stage.is_performing() || self.may_play();
+        let why = format!("{by} took the controls");
+        self.drop_motions(&why);
+        if plays {
+            self.end_playback(now, why);
+        }
+        self.advance(now);
+    }
+
     /// Ends teaching and playback, then the link: [`Event::Closed`].
     pub fn close(&mut self, now: Instant) {
-        if !matches!(self.state.link, Link::Closing | Link::Closed) {
+        if !self.state.link.is_ending() {
             self.begin_closing(now);
         }
     }
@@ -221,7 +221,7 @@ impl Session {
             return;
         }
         self.advance_ending(now);
-        if matches!(self.state.link, Link::Closing | Link::Closed) {
+        if self.state.link.is_ending() {
             return;
         }
         self.check_silence(now);
@@ -241,17 +241,22 @@ impl Session {
         self.maintain(now);
     }
 
-    fn new_id(&mut self) -> RequestId {
-        self.last_id += 1;
-        self.last_id
-    }
-
     pub(super) fn set_link(&mut self, now: Instant, link: Link) {
         if self.state.link != link {
-            self.state.link = link;
+            self.state.link = link.clone();
             let silent = self.state.last_seen.map(|seen| now.saturating_duration_since(seen));
             let silent_ms = silent.map(|silent| silent.as_millis() as u64);
             self.event(Event::Link { link, silent_ms });
+        }
+    }
+
+    /// A link that is down says why.
+    fn show_trouble(&mut self, now: Instant) {
+        let reason = self.trouble.clone();
+        match self.state.link {
+            Link::Connecting { .. } => self.set_link(now, Link::Connecting { reason }),
+            Link::Lost { .. } => self.set_link(now, Link::Lost { reason }),
+            _ => {}
         }
     }
 
@@ -261,11 +266,9 @@ impl Session {
         self.state.positions = None;
         self.state.velocities = None;
         self.state.mode = None;
-        self.answered = None;
-        self.pushed = None;
-        // The robot may still be at the last piece.
-        self.play_was_cut |= self.performance.take().is_some();
-        self.set_link(now, Link::Lost);
+        self.incoming.forget_numbers();
+        self.stage.cut();
+        self.set_link(now, Link::Lost { reason: self.trouble.clone() });
         let refusal = self.link_lost(now);
         self.fail_waiting(&refusal);
         self.begin_cycle(now);
@@ -273,8 +276,8 @@ impl Session {
 
     /// Why nothing can be asked now.
     pub(super) fn link_lost(&self, now: Instant) -> Refusal {
-        let message = match self.state.last_seen {
-            _ if self.encrypted_told => {
+        let mut message = match self.state.last_seen {
+            _ if self.incoming.is_encrypted() => {
                 "what this robot sends is encrypted: it speaks WebRTC, not teaching datagrams; \
                  use a webrtc: link"
                     .into()
@@ -287,48 +290,14 @@ impl Session {
                 "the robot never answered; check that it is on and that the address is right".into()
             }
         };
+        if let Some(reason) = self.state.link.reason() {
+            let _infallible = write!(message, ": {reason}");
+        }
         Refusal::new(Code::LinkLost, message)
-    }
-
-    fn maintenance_due(&self) -> Option<Instant> {
-        let ready = self.state.link == Link::Ready && self.ending.is_none();
-        self.maintain_at.filter(|_| ready && self.state.teaching)
-    }
-
-    fn maintain(&mut self, now: Instant) {
-        if self.maintenance_due().is_some_and(|at| now >= at) {
-            self.maintain_at = Some(later(now, self.settings.maintain));
-            self.send_maintenance();
-        }
-    }
-
-    fn idle_due(&self) -> Option<Instant> {
-        let busy = self.ending.is_some() || self.active.is_some() || self.preparing.is_some();
-        let idle = self.state.teaching && !busy && self.resuming.is_none();
-        idle.then(|| later(self.asked, self.settings.idle_exit))
-    }
-
-    fn end_idle(&mut self, now: Instant) {
-        if self.idle_due().is_some_and(|at| now >= at) {
-            let seconds = self.settings.idle_exit.as_secs_f64();
-            self.begin_exit(now, format!("nobody asked for anything for {seconds:.0} s"));
-        }
-    }
-
-    fn forgotten_due(&self) -> Option<Instant> {
-        let silent = self.state.teaching && self.state.link != Link::Ready;
-        self.state.last_seen.filter(|_| silent).map(|seen| later(seen, FORGOTTEN))
-    }
-
-    fn forget_teaching(&mut self, now: Instant) {
-        if self.forgotten_due().is_some_and(|at| now >= at) {
-            self.exit_on_return = true;
-            self.teaching_ended("the robot was silent for 10 s");
-        }
     }
 }
 
-/// `at + by`, or a time nobody will wait for when the clock cannot count that far.
+/// `at + by`, or a time that is far off when the clock cannot count that far.
 pub(super) fn later(at: Instant, by: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
     at.checked_add(by).or_else(|| at.checked_add(YEAR)).unwrap_or(at)

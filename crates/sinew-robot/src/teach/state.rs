@@ -22,7 +22,7 @@ pub struct State {
     /// Whether a recording runs.
     pub recording: bool,
     /// What it is to be called.
-    pub recording_name: Option<String>,
+    pub recording_name: Option<Arc<str>>,
     /// Frames of the recording that came here.
     pub recorded_frames: usize,
     /// How long the recording is.
@@ -43,15 +43,23 @@ pub struct State {
 }
 
 /// How the robot can be reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Link {
     /// The opening cycle runs.
-    Connecting,
+    Connecting {
+        /// What keeps it from succeeding, in the system's words, when that is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<Arc<str>>,
+    },
     /// Everything may be asked.
     Ready,
     /// The robot went silent; the cycle goes on.
-    Lost,
+    Lost {
+        /// Why, in the system's words, when that is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<Arc<str>>,
+    },
     /// Teaching is being ended, then the link is closed.
     Closing,
     /// Nothing is sent any more.
@@ -64,7 +72,7 @@ pub struct Playing {
     /// Its number; none when the robot does not have it.
     pub id: Option<u32>,
     /// Its name, when it is known.
-    pub name: Option<String>,
+    pub name: Option<Arc<str>>,
     /// For how long already.
     pub elapsed_ms: u32,
     /// How long it takes; none when only the robot knows.
@@ -101,26 +109,47 @@ pub struct Counters {
     pub malformed: u64,
     /// Opening cycles without an answer.
     pub cycles_unanswered: u64,
-    /// Events lost because nobody fetched them.
+    /// Events lost because they were not fetched.
     pub events_lost: u64,
+}
+
+impl Link {
+    /// Whether the robot went silent.
+    pub const fn is_lost(&self) -> bool {
+        matches!(self, Link::Lost { .. })
+    }
+
+    /// Whether it is for good that nothing may be asked.
+    pub const fn is_ending(&self) -> bool {
+        matches!(self, Link::Closing | Link::Closed)
+    }
+
+    /// Why it is down, in the system's words.
+    pub const fn reason(&self) -> Option<&Arc<str>> {
+        match self {
+            Link::Connecting { reason } | Link::Lost { reason } => reason.as_ref(),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Link::Connecting => "the robot has not answered yet",
+            Link::Connecting { .. } => "the robot has not answered yet",
             Link::Ready => "ready",
-            Link::Lost => "the robot no longer answers",
+            Link::Lost { .. } => "the robot no longer answers",
             Link::Closing => "the link is being closed",
             Link::Closed => "the link is closed",
-        })
+        })?;
+        self.reason().map_or(Ok(()), |reason| write!(f, ": {reason}"))
     }
 }
 
 impl State {
     pub(super) fn new() -> Self {
         State {
-            link: Link::Connecting,
+            link: Link::Connecting { reason: None },
             last_seen: None,
             pose_seen: None,
             teaching: false,

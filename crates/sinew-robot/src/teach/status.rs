@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use sinew_wire::teach::Status;
 
-use super::{Event, MODE_PLAYING, Playing, Session, ending::Ending, session::later, take};
+use super::{Event, Session, session::later, take};
 
 /// A stream over a network, where a busy radio holds it up, may always pause for this long.
 const SHORTEST_SILENCE: Duration = Duration::from_secs(1);
@@ -70,60 +70,6 @@ impl Session {
     pub(super) fn check_silence(&mut self, now: Instant) {
         if self.silence_due().is_some_and(|at| now >= at) {
             self.lose(now);
-        }
-    }
-
-    fn record(&mut self, now: Instant, status: &Status<'_>) {
-        if let Some(trial) = &mut self.trial {
-            trial.add(now, status);
-        }
-        let Some(take) = self.take.as_mut().filter(|take| take.is_running()) else { return };
-        let was_full = take.is_full();
-        take.add(now, status);
-        self.state.recorded_frames = take.recording().len();
-        self.state.recorded_ms = take.recording().duration_ms();
-        if take.is_full() && !was_full {
-            let frames = take.recording().len();
-            self.event(Event::RecordingFull { frames });
-        }
-    }
-
-    /// The end of a playback is seen in the status of a robot whose status showed it.
-    fn watch_play(&mut self, now: Instant, mode: u32) {
-        let Some(playing) = &mut self.state.playing else { return };
-        if mode == MODE_PLAYING {
-            playing.observed = true;
-            // It may be longer than any that was saved here, or repeat.
-            self.play_until = None;
-        } else if playing.observed && self.performance.is_some() {
-            self.next_piece(now);
-        } else if playing.observed && self.ending.is_none() {
-            self.played("the robot says so");
-        } else if playing.observed {
-            let why = self.ending.as_ref().map_or("stopped", Ending::why).to_owned();
-            self.play_ended(why);
-        }
-    }
-
-    /// It was played to its end.
-    pub(super) fn played(&mut self, why: &str) {
-        self.end_playing(true, why.into());
-    }
-
-    /// It was not.
-    pub(super) fn play_ended(&mut self, why: impl Into<String>) {
-        self.end_playing(false, why.into());
-    }
-
-    fn end_playing(&mut self, whole: bool, why: String) {
-        self.play_until = None;
-        self.performance = None;
-        let (whole, why) = match std::mem::take(&mut self.play_was_cut) {
-            true => (false, "the link was lost".into()),
-            false => (whole, why),
-        };
-        if let Some(Playing { id, name, .. }) = self.state.playing.take() {
-            self.event(Event::PlayEnded { id, name, whole, why });
         }
     }
 }

@@ -1,4 +1,7 @@
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use sinew_wire::teach::Status;
 
@@ -18,11 +21,11 @@ pub(super) struct Take {
     full: bool,
     /// Whether the robot still has its own, so that it may be saved.
     pub(super) kept: bool,
-    pub(super) name: Option<String>,
+    pub(super) name: Option<Arc<str>>,
 }
 
 impl Take {
-    pub(super) fn new(now: Instant, name: Option<String>) -> Self {
+    pub(super) fn new(now: Instant, name: Option<Arc<str>>) -> Self {
         Take {
             recording: Recording::new(),
             began: now,

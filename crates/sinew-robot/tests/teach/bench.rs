@@ -36,6 +36,7 @@ pub(crate) struct Bench {
     pub(crate) layout: Layout,
     pub(crate) sent: Vec<Sent>,
     pub(crate) events: Vec<Event>,
+    pub(crate) replies: Vec<(RequestId, Result<Answer, Refusal>)>,
 }
 
 /// A datagram of the session's.
@@ -83,6 +84,7 @@ impl Bench {
             layout,
             sent: Vec::new(),
             events: Vec::new(),
+            replies: Vec::new(),
         }
     }
 
@@ -107,6 +109,7 @@ impl Bench {
     pub(crate) fn forget(&mut self) {
         self.sent.clear();
         self.events.clear();
+        self.replies.clear();
     }
 
     pub(crate) fn at_ms(&self) -> u64 {
@@ -146,6 +149,7 @@ impl Bench {
         while let Some(output) = self.session.poll_output() {
             match output {
                 Output::Event(event) => self.events.push(event),
+                Output::Reply { id, outcome } => self.replies.push((id, outcome)),
                 Output::Reduce { id, recording } => {
                     let reduced = reduce(&recording, KEYFRAME_SLOTS);
                     self.session.handle_reduced(self.now, id, reduced);
@@ -204,11 +208,8 @@ impl Bench {
     }
 
     pub(crate) fn outcome(&self, id: RequestId) -> Option<Result<Answer, Refusal>> {
-        let mut outcomes = self.events.iter().filter_map(|event| match event {
-            Event::Done { id: done, outcome } if *done == id => Some(outcome.clone()),
-            _ => None,
-        });
-        let outcome = outcomes.next();
+        let mut outcomes = self.replies.iter().filter(|(done, _)| *done == id);
+        let outcome = outcomes.next().map(|(_, outcome)| outcome.clone());
         assert!(outcomes.next().is_none(), "request {id} ended twice");
         outcome
     }

@@ -51,7 +51,7 @@ fn stop_reaches_out_to_a_lost_robot_too() {
     let mut bench = Bench::ready();
     bench.mute = true;
     bench.run(12_000);
-    assert_eq!(bench.session.state().link, Link::Lost);
+    assert_eq!(bench.session.state().link, Link::Lost { reason: None });
     bench.forget();
     let stop = bench.ask(RobotRequest::Stop);
     assert_eq!(bench.sent_as(0x0E).len(), 1);

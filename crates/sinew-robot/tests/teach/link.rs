@@ -98,7 +98,7 @@ fn without_status_the_link_is_lost_after_two_unanswered_cycles() {
     bench.run(10_850);
     assert_eq!(bench.session.state().link, Link::Ready);
     bench.run(200);
-    assert_eq!(bench.session.state().link, Link::Lost);
+    assert_eq!(bench.session.state().link, Link::Lost { reason: None });
     assert_eq!(bench.session.state().counters.cycles_unanswered, 2);
 }
 
@@ -110,7 +110,7 @@ fn with_status_the_link_is_lost_after_a_second_without_it() {
     assert_eq!(bench.session.state().link, Link::Ready);
     bench.run(100);
     let state = bench.session.state();
-    assert_eq!(state.link, Link::Lost);
+    assert_eq!(state.link, Link::Lost { reason: None });
     assert_eq!((state.positions, state.mode), (None, None), "values look fresh");
     assert!(state.last_seen.is_some());
 }
@@ -124,7 +124,7 @@ fn a_slow_stream_may_pause_for_ten_periods() {
     bench.run(1790);
     assert_eq!(bench.session.state().link, Link::Ready);
     bench.run(400);
-    assert_eq!(bench.session.state().link, Link::Lost);
+    assert_eq!(bench.session.state().link, Link::Lost { reason: None });
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_robot_that_is_back_is_opened_anew() {
     let mut bench = Bench::pushing();
     bench.mute = true;
     bench.run(30_000);
-    assert_eq!(bench.session.state().link, Link::Lost);
+    assert_eq!(bench.session.state().link, Link::Lost { reason: None });
     bench.forget();
     bench.mute = false;
     // Restarted: it counts from somewhere else.

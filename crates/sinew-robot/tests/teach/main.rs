@@ -13,5 +13,6 @@ mod plan;
 mod record;
 mod reduce;
 mod requests;
+mod spine;
 mod taking;
 mod verbs;

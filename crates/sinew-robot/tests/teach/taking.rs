@@ -266,7 +266,7 @@ fn what_plays_out_of_sight_is_ended_too() {
     bench.run(200);
     bench.mute = true;
     bench.run(1500);
-    assert_eq!(bench.session.state().link, Link::Lost);
+    assert_eq!(bench.session.state().link, Link::Lost { reason: None });
     bench.forget();
     take(&mut bench);
     assert_eq!(acts(&bench), [0x0E]);

@@ -318,13 +318,17 @@ impl Pair {
                     let due = self.now + self.setup.thinking;
                     self.reduced.push((due, id, reduce(&recording, KEYFRAME_SLOTS)));
                 }
+                Output::Reply { id, outcome } => {
+                    self.say("reply", || format!("{id}: {outcome:?}"));
+                    self.rules.reply(self.now, id, outcome, &self.robot, &self.disk);
+                }
                 Output::Event(Event::Status { .. }) => {}
                 Output::Event(event) => {
                     self.say("event", || format!("{event:?}"));
                     if let Event::Link { .. } = event {
                         self.taken_by_host = None;
                     }
-                    self.rules.event(self.now, event, &self.robot, &self.disk);
+                    self.rules.event(event);
                 }
             }
         }

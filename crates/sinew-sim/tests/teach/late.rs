@@ -95,7 +95,10 @@ fn an_enter_is_not_sent_again_after_an_exit() {
         pair.down.cut();
         let enter = pair.ask(RobotRequest::Enter);
         pair.run(ms(1100));
-        assert_eq!((pair.host.state().link, pair.robot.mode()), (Link::Lost, Mode::Teaching));
+        assert_eq!(
+            (pair.host.state().link.clone(), pair.robot.mode()),
+            (Link::Lost { reason: None }, Mode::Teaching)
+        );
         let exit = pair.ask(RobotRequest::Exit);
         pair.run(ms(200));
         pair.restore();

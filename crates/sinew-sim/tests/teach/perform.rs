@@ -112,5 +112,5 @@ fn its_end_is_told_once() {
     let [Event::PlayEnded { id: None, name: Some(name), whole: true, why }] = ended[..] else {
         panic!("{ended:?}")
     };
-    assert_eq!((name.as_str(), why.as_str()), ("waving", "all of it was played"));
+    assert_eq!((&**name, why.as_str()), ("waving", "all of it was played"));
 }

@@ -104,6 +104,6 @@ fn closing_makes_the_arms_stiff_at_once() {
         pair.host.close(pair.now);
         pair.rules.closing = true;
         pair.run(ms(10));
-        assert_eq!((pair.robot.mode(), pair.host.state().link), (Mode::Idle, Link::Closed));
+        assert_eq!((pair.robot.mode(), pair.host.state().link.clone()), (Mode::Idle, Link::Closed));
     }
 }

@@ -150,31 +150,39 @@ impl Rules {
         self.save_sent = self.save_fetched.take().or(self.save_sent.take());
     }
 
-    pub(crate) fn event(&mut self, now: Instant, event: Event, robot: &Robot, disk: &Disk) {
-        match event {
-            Event::Done { id, outcome } => {
-                let asked = *self.asked.get(&id).expect("a request that was made");
-                assert!(now - asked <= LONGEST, "request {id} took {:?}", now - asked);
-                match &outcome {
-                    Ok(answer) => self.carried_out(now, answer, robot, disk),
-                    Err(refusal) if refusal.code == Code::Unconfirmed => {
-                        self.tally.unconfirmed += 1;
-                    }
-                    Err(refusal) => {
-                        self.tally.refused += 1;
-                        // With that code it was the robot who refused it.
-                        if self.saves.contains(&id) && refusal.code == Code::Refused {
-                            let (name, time) = self.save_sent.clone().expect("it was sent");
-                            self.refused.push((name, time, now));
-                            self.check_store(robot, disk);
-                        }
-                    }
-                }
-                let before = self.outcomes.insert(id, outcome);
-                assert_eq!(before, None, "request {id} ends once");
+    pub(crate) fn reply(
+        &mut self,
+        now: Instant,
+        id: RequestId,
+        outcome: Result<Answer, Refusal>,
+        robot: &Robot,
+        disk: &Disk,
+    ) {
+        let asked = *self.asked.get(&id).expect("a request that was made");
+        assert!(now - asked <= LONGEST, "request {id} took {:?}", now - asked);
+        match &outcome {
+            Ok(answer) => self.carried_out(now, answer, robot, disk),
+            Err(refusal) if refusal.code == Code::Unconfirmed => {
+                self.tally.unconfirmed += 1;
             }
+            Err(refusal) => {
+                self.tally.refused += 1;
+                // With that code it was the robot who refused it.
+                if self.saves.contains(&id) && refusal.code == Code::Refused {
+                    let (name, time) = self.save_sent.clone().expect("it was sent");
+                    self.refused.push((name, time, now));
+                    self.check_store(robot, disk);
+                }
+            }
+        }
+        let before = self.outcomes.insert(id, outcome);
+        assert_eq!(before, None, "request {id} ends once");
+    }
+
+    pub(crate) fn event(&mut self, event: Event) {
+        match event {
             Event::Link { link, .. } => {
-                self.tally.lost += u64::from(link == Link::Lost);
+                self.tally.lost += u64::from(link == Link::Lost { reason: None });
                 self.links.push(link);
             }
             Event::Teaching { on: false, by } => {
