@@ -4,6 +4,7 @@
 //! renamed by hand. Files are there whole or not at all, and several threads and processes may use
 //! a directory at once.
 
+mod error;
 mod import;
 mod keep;
 mod listing;
@@ -11,7 +12,6 @@ mod name;
 mod summary;
 
 use std::{
-    fmt,
     fs::{self, File},
     io,
     path::{Path, PathBuf},
@@ -20,13 +20,13 @@ use std::{
 };
 
 use sinew_robot::{
-    Code, Refusal,
     teach::new_name,
     trajectory::{Document, JointMap},
 };
 use sinew_wire::teach::Name;
 
 pub use self::{
+    error::Error,
     import::{Imported, MAX_UNFINISHED},
     listing::{Entry, Listing, Problem},
 };
@@ -34,10 +34,7 @@ use self::{
     listing::{Cache, Files},
     summary::playable,
 };
-use crate::{
-    file::{self, MAX_ENTRIES},
-    lock,
-};
+use crate::{file, lock};
 
 /// Most motions in a library.
 pub const MAX_MOTIONS: usize = 500;
@@ -83,20 +80,21 @@ impl Library {
     }
 
     /// What it holds.
-    pub fn list(&self) -> Result<Listing, Refusal> {
-        lock(&self.cache).list(&self.dir, &self.joints).map_err(|error| failed(&self.dir, error))
+    pub fn list(&self) -> Result<Listing, Error> {
+        lock(&self.cache).list(&self.dir, &self.joints).map_err(Error::disk("list", &self.dir))
     }
 
     /// Reads a motion.
-    pub fn load(&self, name: &str) -> Result<Document, Refusal> {
+    pub fn load(&self, name: &str) -> Result<Document, Error> {
         let path = self.path(name, MOTION)?;
-        let text = text_of(&path)?.ok_or_else(|| missing(name))?;
-        let document = playable(&text, &self.joints).map_err(|error| failed(&path, error))?;
+        let text = text_of(&path)?.ok_or_else(|| Error::NotFound(name.into()))?;
+        let document = playable(&text, &self.joints);
+        let document = document.map_err(|error| Error::no_motion(&path, error))?;
         Ok(Document { name: name.into(), ..document })
     }
 
     /// Keeps a motion under a name that none has yet.
-    pub fn add(&self, document: &Document) -> Result<(), Refusal> {
+    pub fn add(&self, document: &Document) -> Result<(), Error> {
         let path = self.new_path(&document.name, MOTION)?;
         let text = self.motion_text(document)?;
         let _writing = self.writing()?;
@@ -105,7 +103,7 @@ impl Library {
     }
 
     /// Keeps a motion, instead of the one that has its name; tells whether there was one.
-    pub fn replace(&self, document: &Document) -> Result<bool, Refusal> {
+    pub fn replace(&self, document: &Document) -> Result<bool, Error> {
         let path = self.new_path(&document.name, MOTION)?;
         let text = self.motion_text(document)?;
         let _writing = self.writing()?;
@@ -113,45 +111,45 @@ impl Library {
         if !there {
             self.check_room()?;
         }
-        file::replace(&path, text.as_bytes()).map_err(|error| failed(&path, error))?;
+        file::replace(&path, text.as_bytes()).map_err(Error::disk("write", &path))?;
         Ok(there)
     }
 
     /// Gives a motion a name that none has yet.
-    pub fn rename(&self, name: &str, new_name: &str) -> Result<(), Refusal> {
+    pub fn rename(&self, name: &str, new_name: &str) -> Result<(), Error> {
         let (path, new_path) = (self.path(name, MOTION)?, self.new_path(new_name, MOTION)?);
         let _alone = self.alone()?;
         file::rename(&path, &new_path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => missing(name),
-            io::ErrorKind::AlreadyExists => taken(new_name),
-            _ => failed(&path, error),
+            io::ErrorKind::NotFound => Error::NotFound(name.into()),
+            io::ErrorKind::AlreadyExists => Error::Taken(new_name.into()),
+            _ => Error::disk("rename", &path)(error),
         })
     }
 
     /// Removes a motion.
-    pub fn delete(&self, name: &str) -> Result<(), Refusal> {
+    pub fn delete(&self, name: &str) -> Result<(), Error> {
         let path = self.path(name, MOTION)?;
         let _alone = self.alone()?;
         file::remove(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => missing(name),
-            _ => failed(&path, error),
+            io::ErrorKind::NotFound => Error::NotFound(name.into()),
+            _ => Error::disk("remove", &path)(error),
         })
     }
 
     /// Where a motion gets its name.
-    fn new_path(&self, name: &str, extension: &str) -> Result<PathBuf, Refusal> {
-        new_name(name)?;
+    fn new_path(&self, name: &str, extension: &str) -> Result<PathBuf, Error> {
+        new_name(name).map_err(|refusal| Error::Invalid(refusal.message))?;
         self.path(name, extension)
     }
 
-    fn path(&self, name: &str, extension: &str) -> Result<PathBuf, Refusal> {
-        Name::new(name).map_err(|error| invalid(error.to_string()))?;
+    fn path(&self, name: &str, extension: &str) -> Result<PathBuf, Error> {
+        Name::new(name).map_err(|error| Error::Invalid(error.to_string()))?;
         Ok(self.dir.join(format!("{}.{extension}", name::escape(name))))
     }
 
     /// One writer at a time, in a directory that is there.
-    fn writing(&self) -> Result<Alone<'_>, Refusal> {
-        fs::create_dir_all(&self.dir).map_err(|error| failed(&self.dir, error))?;
+    fn writing(&self) -> Result<Alone<'_>, Error> {
+        fs::create_dir_all(&self.dir).map_err(Error::disk("make", &self.dir))?;
         let mut alone = self.alone()?;
         if !*alone.cleaned {
             file::remove_leftovers(&self.dir);
@@ -161,94 +159,71 @@ impl Library {
     }
 
     /// One that changes something at a time, of all threads and processes.
-    fn alone(&self) -> Result<Alone<'_>, Refusal> {
+    fn alone(&self) -> Result<Alone<'_>, Error> {
         let cleaned = lock(&self.writing);
-        let busy = || {
-            let dir = self.dir.display();
-            let message = format!("{dir}: another process has been changing it for {PATIENCE:?}");
-            Refusal::new(Code::Busy, message)
-        };
         match file::lock_directory(&self.dir, PATIENCE) {
             // Where there is no directory, or nothing can be locked, nothing is shared either.
             Err(_) => Ok(Alone { cleaned, _dir: None }),
-            Ok(None) => Err(busy()),
+            Ok(None) => Err(Error::Busy(self.dir.clone())),
             Ok(dir) => Ok(Alone { cleaned, _dir: dir }),
         }
     }
 
-    fn check_free(&self, name: &str, path: &Path) -> Result<(), Refusal> {
-        if is_there(path)? { Err(taken(name)) } else { self.check_room() }
+    fn check_free(&self, name: &str, path: &Path) -> Result<(), Error> {
+        if is_there(path)? { Err(Error::Taken(name.into())) } else { self.check_room() }
     }
 
-    fn check_room(&self) -> Result<(), Refusal> {
+    fn check_room(&self) -> Result<(), Error> {
         let files = Files::with_extension(&self.dir, MOTION);
-        let files = files.map_err(|error| failed(&self.dir, error))?;
-        let dir = self.dir.display();
-        let message = if files.names.len() >= MAX_MOTIONS {
-            format!("{dir} holds {MAX_MOTIONS} motions, which is the most: delete one first")
+        let files = files.map_err(Error::disk("list", &self.dir))?;
+        if files.names.len() >= MAX_MOTIONS {
+            Err(Error::Full(self.dir.clone()))
         } else if !files.complete {
-            format!("{dir} holds more than {MAX_ENTRIES} files: move away what is no motion")
+            Err(Error::Crowded(self.dir.clone()))
         } else {
-            return Ok(());
-        };
-        Err(Refusal::new(Code::Refused, message))
+            Ok(())
+        }
     }
 
     /// The text of a motion, which has to be one.
-    fn motion_text(&self, document: &Document) -> Result<String, Refusal> {
+    fn motion_text(&self, document: &Document) -> Result<String, Error> {
         if document.is_empty() {
             let message = format!("{:?}: wanted frames or keyframes, got none", document.name);
-            return Err(invalid(message));
+            return Err(Error::Invalid(message));
         }
         self.text(document)
     }
 
-    fn text(&self, document: &Document) -> Result<String, Refusal> {
+    fn text(&self, document: &Document) -> Result<String, Error> {
         let text = document.to_json(&self.joints);
-        if text.len() as u64 <= MAX_FILE {
-            return Ok(text);
+        if text.len() as u64 > MAX_FILE {
+            return Err(Error::TooLarge(text.len()));
         }
-        let message = format!("the motion takes {} bytes, and {MAX_FILE} is the most", text.len());
-        Err(Refusal::new(Code::Refused, message))
+        Ok(text)
     }
 }
 
 /// What a file holds; none where there is no file.
-fn text_of(path: &Path) -> Result<Option<String>, Refusal> {
+fn text_of(path: &Path) -> Result<Option<String>, Error> {
     match file::read(path, MAX_FILE) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        text => text.map(Some).map_err(|error| failed(path, error)),
+        // What the system has no number for is about what the file holds.
+        Err(error) if error.raw_os_error().is_none() => Err(Error::no_motion(path, error)),
+        text => text.map(Some).map_err(Error::disk("read", path)),
     }
 }
 
 /// Whether there is a file; not to be able to tell is not the same as none.
-fn is_there(path: &Path) -> Result<bool, Refusal> {
+fn is_there(path: &Path) -> Result<bool, Error> {
     match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        found => found.map(|_| true).map_err(|error| failed(path, error)),
+        found => found.map(|_| true).map_err(Error::disk("look at", path)),
     }
 }
 
-fn create(name: &str, path: &Path, text: &str) -> Result<(), Refusal> {
+fn create(name: &str, path: &Path, text: &str) -> Result<(), Error> {
     file::create(path, text.as_bytes()).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => taken(name),
-        _ => failed(path, error),
+        io::ErrorKind::AlreadyExists => Error::Taken(name.into()),
+        _ => Error::disk("write", path)(error),
     })
-}
-
-fn missing(name: &str) -> Refusal {
-    Refusal::new(Code::NotFound, format!("no motion is called {name:?}"))
-}
-
-fn taken(name: &str) -> Refusal {
-    let message = format!("a motion is called {name:?} already: rename it, or take another name");
-    Refusal::new(Code::Refused, message)
-}
-
-fn failed(path: &Path, error: impl fmt::Display) -> Refusal {
-    Refusal::new(Code::Refused, format!("{}: {error}", path.display()))
-}
-
-fn invalid(message: String) -> Refusal {
-    Refusal::new(Code::InvalidArgument, message)
 }

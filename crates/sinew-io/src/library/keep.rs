@@ -3,10 +3,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sinew_robot::{Code, Refusal, trajectory::Document};
+use sinew_robot::trajectory::Document;
 use sinew_wire::teach::NAME_FIELD;
 
-use super::{Library, MAX_FILE, MOTION, failed, is_there, taken};
+use super::{Error, Library, MAX_FILE, MOTION, is_there};
 use crate::file::{self, Whole};
 
 /// Behind the name of a motion that another took the place of.
@@ -27,13 +27,13 @@ impl Library {
     /// | the new one is put aside | old | new | oldest |
     /// | it changes places with the old one | new | old | oldest |
     /// | the old one gets its name | new | | old |
-    pub fn keep(&self, document: &Document) -> Result<Option<String>, Refusal> {
+    pub fn keep(&self, document: &Document) -> Result<Option<String>, Error> {
         let name = &document.name;
         let path = self.new_path(name, MOTION)?;
         let text = self.motion_text(document)?;
         let _writing = self.writing()?;
         self.check_room_beside(name, &path)?;
-        let at = |error| failed(&path, error);
+        let at = |error| Error::disk("write", &path)(error);
         let new = match Whole::write(&path, text.as_bytes()).map_err(at)?.create(&path) {
             Err((error, new)) if error.kind() == io::ErrorKind::AlreadyExists => new,
             placed => {
@@ -43,14 +43,14 @@ impl Library {
             }
         };
         let older = format!("{name}{OLDER}");
-        let older_path = self.path(&older, MOTION).map_err(|_| taken(name))?;
+        let older_path = self.path(&older, MOTION).map_err(|_| Error::Taken(name.clone()))?;
         let aside = self.put_aside(name, new)?;
         let swapped = self.swap(name, &aside, &path);
         if swapped.is_err() {
             // It is not kept, so it should not be listed; where it is, no harm is done.
             let _ = file::remove(&aside.path);
         }
-        let old = swapped.map_err(at)?;
+        let old = swapped?;
         file::sync_directory(&path).map_err(at)?;
         let Some(old) = old else { return Ok(None) };
         if file::rename_over(&old.path, &older_path).is_err() {
@@ -62,29 +62,29 @@ impl Library {
     }
 
     /// Whether there is room for what will be there in the end.
-    fn check_room_beside(&self, name: &str, path: &Path) -> Result<(), Refusal> {
+    fn check_room_beside(&self, name: &str, path: &Path) -> Result<(), Error> {
         let older = self.path(&format!("{name}{OLDER}"), MOTION);
         match older {
             Ok(older) if is_there(path)? && is_there(&older)? => Ok(()),
-            Err(_) if is_there(path)? => Err(taken(name)),
+            Err(_) if is_there(path)? => Err(Error::Taken(name.into())),
             _ => self.check_room(),
         }
     }
 
     /// Puts a file under a name that is free, and listed.
-    fn put_aside(&self, name: &str, mut new: Whole) -> Result<Aside, Refusal> {
+    fn put_aside(&self, name: &str, mut new: Whole) -> Result<Aside, Error> {
         for number in 2..=MOST_ASIDE {
             let aside = self.aside(name, number)?;
             new = match new.create(&aside.path) {
                 Ok(()) => return Ok(aside),
                 Err((error, new)) if error.kind() == io::ErrorKind::AlreadyExists => new,
-                Err((error, _)) => return Err(failed(&aside.path, error)),
+                Err((error, _)) => return Err(Error::disk("write", &aside.path)(error)),
             };
         }
-        Err(Refusal::new(Code::Refused, too_many(name)))
+        Err(Error::TooManyAlike(name.into()))
     }
 
-    fn aside(&self, name: &str, number: u32) -> Result<Aside, Refusal> {
+    fn aside(&self, name: &str, number: u32) -> Result<Aside, Error> {
         let name = marked(name, &format!("{OLDER}{number}"));
         let path = self.path(&name, MOTION)?;
         Ok(Aside { name, path })
@@ -92,30 +92,35 @@ impl Library {
 
     /// Puts a motion in the place of another, and tells where that one is then; none when another
     /// process has removed it.
-    fn swap(&self, name: &str, new: &Aside, path: &Path) -> io::Result<Option<Aside>> {
+    fn swap(&self, name: &str, new: &Aside, path: &Path) -> Result<Option<Aside>, Error> {
+        let at = |error| Error::disk("replace", path)(error);
         match file::exchange(&new.path, path) {
             Ok(true) => Ok(Some(new.clone())),
             Ok(false) => {
                 let old = self.second_name(name, path)?;
-                file::rename_over(&new.path, path)?;
+                file::rename_over(&new.path, path).map_err(at)?;
                 Ok(Some(old))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                file::rename(&new.path, path).map(|()| None)
+                file::rename(&new.path, path).map(|()| None).map_err(at)
             }
-            Err(error) => Err(error),
+            Err(error) => Err(at(error)),
         }
     }
 
-    fn second_name(&self, name: &str, path: &Path) -> io::Result<Aside> {
+    fn second_name(&self, name: &str, path: &Path) -> Result<Aside, Error> {
         for number in 2..=MOST_ASIDE {
-            let aside = self.aside(name, number).map_err(io::Error::other)?;
+            let aside = self.aside(name, number)?;
             match file::duplicate(path, &aside.path, MAX_FILE) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                done => return done.map(|()| aside),
+                done => {
+                    return done
+                        .map(|()| aside)
+                        .map_err(Error::disk("give a second name to", path));
+                }
             }
         }
-        Err(io::Error::other(too_many(name)))
+        Err(Error::TooManyAlike(name.into()))
     }
 }
 
@@ -124,10 +129,6 @@ impl Library {
 struct Aside {
     name: String,
     path: PathBuf,
-}
-
-fn too_many(name: &str) -> String {
-    format!("too many motions are called like {name:?}: delete some of them")
 }
 
 /// A name with a mark behind it, cut where it would be too long.
@@ -173,7 +174,7 @@ mod tests {
         at: u32,
         failure: Failure,
         exchanges: bool,
-    ) -> (Result<Option<String>, Refusal>, bool) {
+    ) -> (Result<Option<String>, Error>, bool) {
         let (steps, failed) = (Cell::new(0), Rc::new(Cell::new(false)));
         let told = Rc::clone(&failed);
         let fault = move |step| {
@@ -233,8 +234,9 @@ mod tests {
                         let older = older.map(|older| older.recording.len() as u32);
                         assert_eq!(older, Some(before).filter(|count| *count > 0), "{case}");
                     }
-                    Err(refusal) => {
-                        assert!(refusal.message.contains("storage"), "{case}");
+                    Err(error) => {
+                        assert!(matches!(error, Error::Disk { .. }), "{case}");
+                        assert!(error.to_string().contains("storage"), "{case}");
                     }
                 }
                 // What is left behind does not keep the next one out.

@@ -7,7 +7,7 @@ mod races;
 
 use std::{fs, path::Path};
 
-use sinew_io::library::{Entry, Library, MAX_MOTIONS};
+use sinew_io::library::{Entry, Error, Library, MAX_MOTIONS};
 use sinew_robot::{
     Code, Refusal,
     trajectory::{Document, Keyframe},
@@ -51,8 +51,13 @@ fn files(dir: &Path) -> Vec<String> {
     names
 }
 
-fn code<T: std::fmt::Debug>(result: Result<T, Refusal>) -> Code {
-    result.unwrap_err().code
+fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> Code {
+    refusal(result).code
+}
+
+/// What a client is told.
+fn refusal<T: std::fmt::Debug>(result: Result<T, Error>) -> Refusal {
+    result.unwrap_err().into()
 }
 
 #[test]
@@ -104,7 +109,7 @@ fn nothing_is_made_before_a_motion_comes() {
 fn a_name_that_is_taken_is_refused() {
     let (_dir, library) = library();
     library.add(&motion("wave", 5)).unwrap();
-    let refusal = library.add(&motion("wave", 6)).unwrap_err();
+    let refusal = refusal(library.add(&motion("wave", 6)));
     assert_eq!(refusal.code, Code::Refused);
     assert!(refusal.message.contains("\"wave\""), "{refusal}");
     assert_eq!(library.load("wave").unwrap(), motion("wave", 5));
@@ -156,7 +161,7 @@ fn a_full_library_takes_no_more_and_says_what_to_do() {
         fs::copy(library.dir().join("0.json"), copy).unwrap();
     }
     assert_eq!(names(&library).len(), MAX_MOTIONS);
-    let refusal = library.add(&motion("more", 2)).unwrap_err();
+    let refusal = refusal(library.add(&motion("more", 2)));
     assert_eq!(refusal.code, Code::Refused);
     assert!(refusal.message.contains("delete"), "{refusal}");
     assert_eq!(code(library.replace(&motion("more", 2))), Code::Refused);
@@ -188,15 +193,16 @@ fn an_error_of_the_system_names_the_path() {
     let library = Library::new(file.join("motions"));
     let path = file.display().to_string();
     for refusal in [
-        library.list().unwrap_err(),
-        library.load("wave").unwrap_err(),
-        library.add(&motion("wave", 5)).unwrap_err(),
-        library.delete("wave").unwrap_err(),
-        library.rename("wave", "bow").unwrap_err(),
-        library.import(&motion("wave", 5), false, false).unwrap_err(),
+        refusal(library.list()),
+        refusal(library.load("wave")),
+        refusal(library.add(&motion("wave", 5))),
+        refusal(library.delete("wave")),
+        refusal(library.rename("wave", "bow")),
+        refusal(library.import(&motion("wave", 5), false, false)),
     ] {
         assert_eq!(refusal.code, Code::Refused);
         assert!(refusal.message.contains(&path), "{refusal}");
         assert!(refusal.message.contains("Not a directory"), "{refusal}");
+        assert!(refusal.message.starts_with("the disk: cannot "), "{refusal}");
     }
 }

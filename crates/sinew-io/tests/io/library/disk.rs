@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use sinew_io::library::Library;
+use sinew_io::library::{Error, Library};
 use sinew_robot::{Code, Refusal, trajectory::Document};
 use tempfile::TempDir;
 
@@ -61,8 +61,8 @@ fn saves_until_the_disk_is_full() {
     let before = library.list().unwrap();
     assert_eq!(before.motions.len(), 3);
     fill(&library);
-    let is_full = |result: Result<(), Refusal>, what: &str| {
-        let refusal = result.expect_err(what);
+    let is_full = |result: Result<(), Error>, what: &str| {
+        let refusal = Refusal::from(result.expect_err(what));
         assert_eq!(refusal.code, Code::Refused, "{what}");
         let said = ["No space left", "File too large"];
         assert!(said.iter().any(|said| refusal.message.contains(said)), "{what}: {refusal}");

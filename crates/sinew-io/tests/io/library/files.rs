@@ -11,7 +11,7 @@ use sinew_robot::{
     trajectory::{Document, G1_ARMS},
 };
 
-use super::{code, files, library, motion, names};
+use super::{code, files, library, motion, names, refusal};
 
 /// Makes a file look untouched for an hour and a bit.
 fn age(path: &Path) {
@@ -57,7 +57,7 @@ fn what_is_no_motion_is_told_and_nothing_else_is_lost() {
     for problem in &listing.problems {
         let name = problem.file.strip_suffix(".json").unwrap();
         assert!(!problem.message.is_empty() && problem.message.len() < 300);
-        let refusal = library.load(name).unwrap_err();
+        let refusal = refusal(library.load(name));
         assert_eq!(refusal.code, Code::Refused);
         assert!(refusal.message.contains(&problem.file), "{refusal}");
         assert!(refusal.message.len() < 500, "{refusal}");

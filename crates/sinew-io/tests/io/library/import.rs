@@ -9,7 +9,7 @@ use sinew_robot::{
     trajectory::{Document, Keyframe},
 };
 
-use super::{code, files, library, motion, names, part};
+use super::{code, files, library, motion, names, part, refusal};
 
 #[test]
 fn a_motion_comes_in_one_part() {
@@ -67,10 +67,10 @@ fn only_what_has_begun_goes_on() {
 fn a_part_has_to_go_on_in_time() {
     let (_dir, library) = library();
     library.import(&part("wave", 1000, 10), false, true).unwrap();
-    let again = library.import(&part("wave", 1180, 10), true, false).unwrap_err();
+    let again = refusal(library.import(&part("wave", 1180, 10), true, false));
     assert_eq!(again.code, Code::InvalidArgument);
     assert!(again.message.contains("time_ms"), "{again}");
-    let late = library.import(&part("wave", 1000 + 600_001, 1), true, false).unwrap_err();
+    let late = refusal(library.import(&part("wave", 1000 + 600_001, 1), true, false));
     assert_eq!(late.code, Code::InvalidArgument);
     let finished = library.import(&part("wave", 1200, 10), true, false).unwrap();
     assert_eq!(finished.frames, 20);
@@ -118,7 +118,7 @@ fn an_unfinished_import_that_is_damaged_is_told_and_can_begin_again() {
     let (_dir, library) = library();
     library.import(&motion("wave", 5), false, true).unwrap();
     fs::write(library.dir().join("wave.part"), "{").unwrap();
-    let refusal = library.import(&part("wave", 2000, 5), true, false).unwrap_err();
+    let refusal = refusal(library.import(&part("wave", 2000, 5), true, false));
     assert_eq!(refusal.code, Code::Refused);
     assert!(refusal.message.contains("wave.part"), "{refusal}");
     library.import(&motion("wave", 5), false, true).unwrap();

@@ -9,7 +9,7 @@ use std::{
 use sinew_io::library::{Library, MAX_MOTIONS};
 use sinew_robot::Code;
 
-use super::{code, library, motion, names};
+use super::{code, library, motion, names, refusal};
 
 #[test]
 fn what_had_the_name_gets_a_mark_and_what_had_the_mark_goes() {
@@ -125,7 +125,7 @@ fn a_library_that_another_process_holds_is_busy_and_can_be_read() {
     library.add(&motion("wave", 1)).unwrap();
     let held = File::open(library.dir()).unwrap();
     held.lock().unwrap();
-    let refusal = library.keep(&motion("wave", 2)).unwrap_err();
+    let refusal = refusal(library.keep(&motion("wave", 2)));
     assert_eq!(refusal.code, Code::Busy);
     assert!(refusal.message.contains("another process"), "{refusal}");
     assert_eq!(library.load("wave").unwrap(), motion("wave", 1));

@@ -5,7 +5,7 @@ use sinew_io::library::Library;
 use sinew_robot::{Code, teach::new_name};
 use tempfile::TempDir;
 
-use super::{code, files, library, motion, names};
+use super::{code, files, library, motion, names, refusal};
 
 /// What would be a path, or another name, were it not escaped.
 const HOSTILE: [&str; 15] = [
@@ -74,11 +74,11 @@ fn new_names_hold_nothing_that_cannot_be_shown() {
     library.add(&motion("wave", 3)).unwrap();
     for name in UNSHOWABLE {
         for refusal in [
-            library.add(&motion(name, 2)).unwrap_err(),
-            library.keep(&motion(name, 2)).unwrap_err(),
-            library.replace(&motion(name, 2)).map(drop).unwrap_err(),
-            library.import(&motion(name, 2), false, true).map(drop).unwrap_err(),
-            library.rename("wave", name).unwrap_err(),
+            refusal(library.add(&motion(name, 2))),
+            refusal(library.keep(&motion(name, 2))),
+            refusal(library.replace(&motion(name, 2)).map(drop)),
+            refusal(library.import(&motion(name, 2), false, true).map(drop)),
+            refusal(library.rename("wave", name)),
         ] {
             assert_eq!(refusal.code, Code::InvalidArgument, "{name:?}");
             assert!(!refusal.message.contains(name), "{refusal:?}");

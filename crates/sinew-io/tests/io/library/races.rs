@@ -7,8 +7,7 @@ use std::{
     thread,
 };
 
-use sinew_io::library::Library;
-use sinew_robot::Code;
+use sinew_io::library::{Error, Library};
 
 use super::{library, motion, names, part};
 
@@ -32,7 +31,7 @@ fn of_two_that_add_the_same_name_one_wins() {
         let won: Vec<_> = results.iter().filter_map(|result| result.as_ref().ok()).collect();
         let lost: Vec<_> = results.iter().filter_map(|result| result.as_ref().err()).collect();
         assert!(won.len() == 1 && lost.len() == 1, "{results:?}");
-        assert_eq!(lost[0].code, Code::Refused);
+        assert!(matches!(lost[0], Error::Taken(_)), "{results:?}");
         assert_eq!(library.load(&name).unwrap(), motion(&name, *won[0]));
     }
 }
