@@ -23,7 +23,7 @@ mod report;
 #[cfg(feature = "sim")]
 pub mod sim;
 #[cfg(feature = "g1")]
-mod teaching;
+pub mod teaching;
 mod tell;
 pub mod vacuum;
 mod wake;

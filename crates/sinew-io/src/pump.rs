@@ -566,7 +566,7 @@ impl<S: Session, L: Link<Peer = S::Peer>> Pump<S, L> {
 
     fn finish(mut self) {
         // What a link holds back would never be sent.
-        let late = Instant::now() + Duration::from_secs(60);
+        let late = Instant::now() + Duration::from_secs(365 * 24 * 60 * 60);
         self.flush(late);
         self.tell.end();
     }

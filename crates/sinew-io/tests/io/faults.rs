@@ -9,9 +9,8 @@ use std::{
 };
 
 use sinew_io::{
-    g1::G1,
+    Around,
     sim::{G1Options, G1Simulator},
-    tap::Tap,
 };
 use sinew_robot::{
     Code, Refusal,
@@ -19,7 +18,9 @@ use sinew_robot::{
 };
 use sinew_sim::g1::{Mode, Options, StoredAction};
 use sinew_wire::teach::{Command, Datagram, JOINTS, Layout, Message, Sequence};
-use tokio::{runtime::Builder, sync::broadcast::error::TryRecvError};
+use tokio::runtime::Builder;
+
+use crate::support::G1;
 
 /// Longer than anything here takes, on the slowest machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,20 +32,20 @@ fn stubborn() -> Settings {
     Settings { tries: 60, retry: Duration::from_millis(40), ..Settings::default() }
 }
 
-fn tap(faults: &str, seed: u64) -> Tap {
-    Tap::default().with_faults(faults.parse().unwrap(), seed)
+fn tap(faults: &str, seed: u64) -> Vec<Around> {
+    vec![Around::Faults(faults.parse().unwrap(), seed)]
 }
 
-fn simulator(tap: Tap, store: Option<PathBuf>) -> G1Simulator {
+fn simulator(tap: Vec<Around>, store: Option<PathBuf>) -> G1Simulator {
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     // So many that those which are left are enough.
     let robot = Options { status_hz: 200, ..Options::default() };
     let options = G1Options { robot, listen, store, discovery: None };
-    G1Simulator::spawn_with(options, tap, None).unwrap()
+    G1Simulator::spawn_with(options, tap).unwrap()
 }
 
-fn g1(address: SocketAddr, settings: Settings, tap: Tap) -> G1 {
-    let g1 = G1::spawn_with(address, settings, tap).unwrap();
+fn g1(address: SocketAddr, settings: Settings, tap: Vec<Around>) -> G1 {
+    let g1 = G1::spawn_with(address, settings, tap);
     until(&g1, "link", |state| state.link == Link::Ready);
     g1
 }
@@ -92,7 +93,7 @@ fn play(name: &str) -> RobotRequest {
 }
 
 /// Teaches and stops over the bad network, on the robot's side of it or on the host's.
-fn teach(what: &str, host: Tap, robot: Tap) {
+fn teach(what: &str, host: Vec<Around>, robot: Vec<Around>) {
     let store = name(what);
     let simulator = simulator(robot, Some(store.clone()));
     let g1 = g1(simulator.address(), stubborn(), host);
@@ -124,19 +125,19 @@ fn teach(what: &str, host: Tap, robot: Tap) {
 
 #[test]
 fn a_save_over_a_robots_bad_network_is_stored_once() {
-    (1..=3).for_each(|seed| teach("robots", Tap::default(), tap(BAD, seed)));
+    (1..=3).for_each(|seed| teach("robots", Vec::new(), tap(BAD, seed)));
 }
 
 #[test]
 fn a_save_over_a_hosts_bad_network_is_stored_once() {
-    (1..=3).for_each(|seed| teach("hosts", tap(BAD, seed), Tap::default()));
+    (1..=3).for_each(|seed| teach("hosts", tap(BAD, seed), Vec::new()));
 }
 
 /// Whoever only watches keeps up no teaching.
 #[test]
 fn teaching_ends_when_who_taught_over_a_bad_network_is_gone() {
     let simulator = simulator(tap(BAD, 4), None);
-    let watcher = g1(simulator.address(), stubborn(), Tap::default());
+    let watcher = g1(simulator.address(), stubborn(), Vec::new());
     let host = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     until(&watcher, "teaching", |state| {
         let enter = Message::Enter(sinew_wire::teach::State {
@@ -178,7 +179,7 @@ fn a_stop_that_is_held_back_does_not_end_with_the_daemon() {
     let robot = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     robot.set_read_timeout(Some(PATIENCE)).unwrap();
     let address = robot.local_addr().unwrap();
-    let g1 = G1::spawn_with(address, Settings::default(), tap("delay=3600s", 6)).unwrap();
+    let g1 = G1::spawn_with(address, Settings::default(), tap("delay=3600s", 6));
     ask(&g1, RobotRequest::Stop).unwrap_err();
     g1.shut_down();
     let mut buffer = [0; 2048];
@@ -193,8 +194,8 @@ fn a_stop_that_is_held_back_does_not_end_with_the_daemon() {
 #[test]
 fn a_record_has_a_line_for_each_datagram() {
     let (hosts, robots) = (name("host.csv"), name("robot.csv"));
-    let simulator = simulator(Tap::default().with_record(&robots).unwrap(), None);
-    let tap = Tap::default().with_record(&hosts).unwrap();
+    let simulator = simulator(vec![Around::record(&robots).unwrap()], None);
+    let tap = vec![Around::record(&hosts).unwrap()];
     let g1 = g1(simulator.address(), Settings::default(), tap);
     ask(&g1, RobotRequest::List).unwrap();
     g1.shut_down();
@@ -222,15 +223,12 @@ fn a_record_has_a_line_for_each_datagram() {
 #[test]
 fn a_robot_that_restarts_is_lost_and_found() {
     let options = G1Options {
-        robot: Options::default(),
-        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        store: None,
-        discovery: None,
+        robot: Options { restart_every: Some(Duration::from_secs(1)), ..Options::default() },
+        ..G1Options::default()
     };
-    let every = Some(Duration::from_secs(1));
-    let simulator = G1Simulator::spawn_with(options, Tap::default(), every).unwrap();
-    let g1 = g1(simulator.address(), Settings::default(), Tap::default());
-    let mut events = g1.events();
+    let simulator = G1Simulator::spawn(options).unwrap();
+    let g1 = g1(simulator.address(), Settings::default(), Vec::new());
+    let events = g1.events();
     let start = Instant::now();
     for wanted in
         [Link::Lost { reason: None }, Link::Ready, Link::Lost { reason: None }, Link::Ready]
@@ -238,10 +236,10 @@ fn a_robot_that_restarts_is_lost_and_found() {
         loop {
             assert!(start.elapsed() < PATIENCE, "{wanted:?}");
             match events.try_recv() {
-                Ok(event) if matches!(&*event, Event::Link { link, .. } if *link == wanted) => {
+                Ok(event) if matches!(&event, Event::Link { link, .. } if *link == wanted) => {
                     break;
                 }
-                Ok(_) | Err(TryRecvError::Lagged(_)) => {}
+                Ok(_) => {}
                 Err(_) => thread::sleep(Duration::from_millis(2)),
             }
         }

@@ -6,7 +6,6 @@ use std::{
 
 use sinew_io::{
     discovery::Query,
-    g1::G1,
     sim::{Discovery, G1Options, G1Simulator},
 };
 use sinew_robot::{
@@ -17,6 +16,8 @@ use sinew_robot::{
 use sinew_sim::g1::Options;
 use sinew_wire::teach::Layout;
 use tokio::runtime::Builder;
+
+use crate::support::G1;
 
 /// Longer than anything here takes, on the slowest machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -32,7 +33,7 @@ fn simulator(store: Option<std::path::PathBuf>) -> G1Simulator {
 }
 
 fn g1(address: SocketAddr, layout: Layout) -> G1 {
-    let g1 = G1::spawn(address, Settings { layout, ..Settings::default() }).unwrap();
+    let g1 = G1::spawn(address, Settings { layout, ..Settings::default() });
     until(&g1, "link", |state| state.link == Link::Ready);
     g1
 }
@@ -127,7 +128,7 @@ fn the_end_of_the_daemon_ends_teaching() {
 #[test]
 fn nobody_there_is_unconfirmed_or_lost_and_never_success() {
     let silent = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let g1 = G1::spawn(silent.local_addr().unwrap(), Settings::default()).unwrap();
+    let g1 = G1::spawn(silent.local_addr().unwrap(), Settings::default());
     let code = ask(&g1, RobotRequest::List).unwrap_err().code;
     assert!(matches!(code, Code::Unconfirmed | Code::LinkLost), "{code:?}");
     g1.shut_down();
@@ -257,13 +258,13 @@ fn who_takes_the_controls_ends_what_plays_and_not_teaching() {
     let g1 = taught(&simulator);
     ask(&g1, play("wave")).unwrap();
     until(&g1, "playing", |state| state.mode == Some(3));
-    let mut events = g1.events();
+    let events = g1.events();
     g1.taken("newcomer");
     until(&g1, "teaching", |state| state.playing.is_none() && state.mode == Some(1));
     assert!(g1.state().teaching);
     let mut why = None;
     while let Ok(event) = events.try_recv() {
-        match &*event {
+        match &event {
             Event::PlayEnded { why: said, .. } => why = Some(said.clone()),
             Event::Teaching { .. } => panic!("{event:?}"),
             _ => {}

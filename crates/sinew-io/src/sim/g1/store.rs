@@ -1,81 +1,37 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, mpsc},
-    thread,
-    time::Duration,
 };
 
-use sinew_sim::g1::StoredAction;
+use sinew_sim::g1::{self, Stored, StoredAction};
 
-use crate::{file, wake::Waker};
+use crate::file;
 
 const FILE: &str = "actions.json";
-/// How long the disk gets for what it is at when the robot ends.
-const FAREWELL: Duration = Duration::from_secs(2);
 
-/// A robot's actions in a directory. They are written on a thread of their own: a robot goes on
-/// moving, and can be stopped, while its disk is slow.
+/// A robot's actions in a directory, if it has one.
 pub(super) struct Store {
-    jobs: mpsc::Sender<Job>,
-    done: mpsc::Receiver<Done>,
-    writing: bool,
-}
-
-struct Job {
-    id: u64,
-    actions: Vec<StoredAction>,
-}
-
-/// What became of a job.
-pub(super) struct Done {
-    pub(super) id: u64,
-    pub(super) ok: bool,
+    dir: Option<PathBuf>,
 }
 
 impl Store {
-    /// Opens a directory, with what was stored there. The waker is woken when something has been
-    /// written, or could not be.
-    pub(super) fn open(dir: PathBuf, waker: Arc<Waker>) -> io::Result<(Self, Vec<StoredAction>)> {
-        let actions = load(&dir)?;
-        let ((jobs, inbox), (finished, done)) = (mpsc::channel::<Job>(), mpsc::channel());
-        let work = move || {
-            for Job { id, actions } in inbox {
-                let written = save(&dir, &actions);
-                if let Err(error) = &written {
-                    eprintln!("actions are not kept in {}: {error}", dir.display());
-                }
-                if finished.send(Done { id, ok: written.is_ok() }).is_err() {
-                    return;
-                }
-                waker.wake();
-            }
-        };
-        thread::Builder::new().name("store".into()).spawn(work)?;
-        Ok((Store { jobs, done, writing: false }, actions))
+    pub(super) fn new(dir: Option<PathBuf>) -> Self {
+        Store { dir }
     }
 
-    /// Begins to write; false when that cannot be. A robot asks for one thing at a time.
-    pub(super) fn write(&mut self, id: u64, actions: Vec<StoredAction>) -> bool {
-        self.writing = self.jobs.send(Job { id, actions }).is_ok();
-        self.writing
+    /// What was stored there.
+    pub(super) fn load(&self) -> io::Result<Option<Vec<StoredAction>>> {
+        self.dir.as_deref().map(load).transpose()
     }
 
-    /// What was written, or could not be.
-    pub(super) fn poll(&mut self) -> Option<Done> {
-        let done = self.done.try_recv().ok()?;
-        self.writing = false;
-        Some(done)
-    }
-}
-
-/// Another robot may be started on the directory: what is being written comes before it. A disk
-/// that never ends is left to itself.
-impl Drop for Store {
-    fn drop(&mut self) {
-        if self.writing {
-            let _ = self.done.recv_timeout(FAREWELL);
-        }
+    /// Keeps actions. Without a directory they are kept as soon as they are known.
+    pub(super) fn keep(&mut self, job: g1::Store) -> Stored {
+        let g1::Store { id, actions } = job;
+        let written = self.dir.as_deref().map_or(Ok(()), |dir| {
+            save(dir, &actions)
+                .inspect_err(|error| tracing::error!("not kept in {}: {error}", dir.display()))
+        });
+        Stored { id, ok: written.is_ok() }
     }
 }
 
