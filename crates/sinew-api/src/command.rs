@@ -132,6 +132,12 @@ impl Command {
     }
 }
 
+impl From<Command> for Value {
+    fn from(command: Command) -> Self {
+        command.to_value()
+    }
+}
+
 fn control(id: &Value, action: &Value) -> Value {
     json!({ "type": "ComponentControl", "id": id, "action": action })
 }

@@ -178,17 +178,14 @@ pub const COMMANDS: &[Row] = &[
         ],
         example: r#"{"type":"ComponentControl","id":"vacuum","action":{"type":"Configure","config":{"speed":{"U8":75}}}}"#,
         ..row("ComponentControl", "switches a component", COMPONENTS, |given| {
-            Ok(match (given.at("id"), given.at("action.type")) {
-                (Some(id), Some(verb)) if id == drive::ID && verb == "Reset" => {
-                    Command::Halt(Halt::Reset)
+            let is_drive = given.at("id").is_some_and(|id| id == drive::ID);
+            Ok(match given.at("action.type").and_then(Value::as_str) {
+                Some("Reset") if is_drive => Command::Halt(Halt::Reset),
+                Some("Disable") if is_drive => Command::Halt(Halt::Disable),
+                _ => {
+                    let (id, action) = (given.value("id"), given.value("action"));
+                    Command::ComponentControl { id, action }
                 }
-                (Some(id), Some(verb)) if id == drive::ID && verb == "Disable" => {
-                    Command::Halt(Halt::Disable)
-                }
-                _ => Command::ComponentControl {
-                    id: given.value("id"),
-                    action: given.value("action"),
-                },
             })
         })
     },
@@ -330,11 +327,6 @@ pub const COMMANDS: &[Row] = &[
 ];
 
 impl Row {
-    /// The command of this name.
-    pub fn find(name: &str) -> Option<&'static Row> {
-        COMMANDS.iter().find(|row| row.name == name)
-    }
-
     /// What the rules say about a message with these members.
     pub(crate) fn rules(&self, members: &Map<String, Value>) -> Rules {
         let given = Given(members);

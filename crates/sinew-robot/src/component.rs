@@ -56,8 +56,15 @@ pub struct Action<C> {
     /// The sets of parameters it takes; one of them must be given whole.
     pub configs: &'static [&'static [Param]],
     #[serde(skip)]
-    command: fn(&[Option<f64>]) -> C,
+    command: fn(&Values) -> C,
+    /// What the component's member of the robot's state holds once the action is in force; none
+    /// where the state does not show it.
+    #[serde(skip)]
+    shown: Option<fn(&Values) -> u8>,
 }
+
+/// A config's values, in the order of its parameters.
+pub(crate) type Values = [Option<f64>];
 
 /// The four actions of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -119,9 +126,9 @@ pub(crate) const fn action<C>(
     verb: Verb,
     what: &'static str,
     configs: &'static [&'static [Param]],
-    command: fn(&[Option<f64>]) -> C,
+    command: fn(&Values) -> C,
 ) -> Action<C> {
-    Action { verb, what, confirm: false, configs, command }
+    Action { verb, what, confirm: false, configs, command, shown: None }
 }
 
 /// An action that can hurt.
@@ -129,17 +136,24 @@ pub(crate) const fn confirmed<C>(
     verb: Verb,
     what: &'static str,
     configs: &'static [&'static [Param]],
-    command: fn(&[Option<f64>]) -> C,
+    command: fn(&Values) -> C,
 ) -> Action<C> {
-    Action { verb, what, confirm: true, configs, command }
+    Action { confirm: true, ..action(verb, what, configs, command) }
+}
+
+impl<C> Action<C> {
+    /// The same action, with what shows that it is in force.
+    pub(crate) const fn shown(self, shown: fn(&Values) -> u8) -> Self {
+        Action { shown: Some(shown), ..self }
+    }
 }
 
 /// Parameters arrive in the order of their config; one that is not optional is always there.
-pub(crate) fn number(values: &[Option<f64>], index: usize) -> f32 {
+pub(crate) fn number(values: &Values, index: usize) -> f32 {
     values.get(index).copied().flatten().unwrap_or_default() as f32
 }
 
-pub(crate) fn byte_or(values: &[Option<f64>], index: usize, default: u8) -> u8 {
+pub(crate) fn byte_or(values: &Values, index: usize, default: u8) -> u8 {
     values.get(index).copied().flatten().map_or(default, |value| value as u8)
 }
 
@@ -217,6 +231,20 @@ impl Verb {
     /// The verb of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Verb::ALL.into_iter().find(|verb| verb.name() == name)
+    }
+}
+
+impl<C> Component<C> {
+    /// Whether a robot's state shows that an action of this component is in force. What the state
+    /// does not show was done at once.
+    pub fn is_in_force(&self, action: &Value, state: &Map<String, Value>) -> bool {
+        let verb = action.get("type").and_then(Value::as_str).and_then(Verb::from_name);
+        let row = self.actions.iter().find(|row| Some(row.verb) == verb);
+        let Some((row, shown)) = row.and_then(|row| Some((row, row.shown?))) else { return true };
+        let empty = Map::new();
+        let config = action.get("config").and_then(Value::as_object).unwrap_or(&empty);
+        let wanted = row.values(self.id, config).map(|values| u64::from(shown(&values)));
+        wanted.is_ok_and(|wanted| state.get(self.id).and_then(Value::as_u64) == Some(wanted))
     }
 }
 

@@ -7,9 +7,9 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use serde_json::{Value, json};
-
-use crate::cmd::Failed;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use sinew_api::{Command, DaemonMessage, Event, Robots};
 
 /// How long a daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -68,7 +68,7 @@ impl Daemon {
             _daemon: daemon,
         };
         if let Some(token) = &self.token {
-            client.request(json!({ "type": "Auth", "token": token }))?;
+            client.request(Command::Auth { token: Some(token.clone()), name: None })?;
         }
         if self.link.is_some() {
             client.wait_until_ready()?;
@@ -106,11 +106,12 @@ fn connect(address: &str) -> anyhow::Result<TcpStream> {
 }
 
 impl Client {
-    /// Sends a command and waits for its answer's data. Telemetry that comes between is dropped.
-    pub(crate) fn request(&mut self, command: Value) -> anyhow::Result<Value> {
+    /// Sends a command and waits for its reply's data. Telemetry that comes between is dropped.
+    pub(crate) fn request(&mut self, command: impl Into<Value>) -> anyhow::Result<Value> {
+        let command = command.into();
         // The daemon hears no long message from a client that it does not know.
         if self.requests == 0 && command["type"] == "Teach" && command["op"] == "import" {
-            self.request(json!({ "type": "Robots" }))?;
+            self.request(Command::Robots)?;
         }
         let req = self.send(command)?;
         self.writer.set_read_timeout(Some(PATIENCE))?;
@@ -121,16 +122,22 @@ impl Client {
             if message["req"] != req {
                 continue;
             }
-            if message["ok"] == true {
-                return Ok(message["data"].clone());
-            }
-            let text = |name: &str| message["error"][name].as_str().unwrap_or("?").to_owned();
-            return Err(Failed { code: text("code"), message: text("message") }.into());
+            let DaemonMessage::Reply(reply) = read(message)? else { continue };
+            return match reply.error {
+                Some(refusal) => Err(refusal.into()),
+                None => Ok(reply.data.unwrap_or_default()),
+            };
         }
     }
 
-    /// Sends a command whose answer nobody waits for.
-    pub(crate) fn send(&mut self, mut command: Value) -> anyhow::Result<u64> {
+    /// What there is to tell about the robots.
+    pub(crate) fn robots(&mut self) -> anyhow::Result<Robots> {
+        read(self.request(Command::Robots)?)
+    }
+
+    /// Sends a command without waiting for its reply.
+    pub(crate) fn send(&mut self, command: impl Into<Value>) -> anyhow::Result<u64> {
+        let mut command = command.into();
         self.requests += 1;
         command["req"] = self.requests.into();
         let about_robot = !matches!(command["type"].as_str(), Some("Auth" | "Robots"));
@@ -139,6 +146,12 @@ impl Client {
         }
         writeln!(self.writer, "{command}")?;
         Ok(self.requests)
+    }
+
+    /// The next event, or none when another message or none came within the time-out.
+    pub(crate) fn next_event(&mut self) -> anyhow::Result<Option<Event>> {
+        let message = self.next()?.filter(|message| message["type"] == "Event");
+        message.map(read).transpose()
     }
 
     /// The next message, or none when none came within the time-out.
@@ -165,13 +178,16 @@ impl Client {
     fn wait_until_ready(&mut self) -> anyhow::Result<()> {
         let start = std::time::Instant::now();
         while start.elapsed() < Duration::from_secs(15) {
-            let robots = self.request(json!({ "type": "Robots" }))?;
-            let link = &robots["robots"][0]["link"];
-            if link["state"] == "ready" || *link == "ready" {
+            if self.robots()?.robots.first().is_some_and(|robot| robot.link.state == "ready") {
                 return Ok(());
             }
             std::thread::sleep(Duration::from_millis(50));
         }
         bail!("the robot did not boot within 15 s")
     }
+}
+
+/// What the daemon sent, as what it should be.
+fn read<T: DeserializeOwned>(value: Value) -> anyhow::Result<T> {
+    serde_json::from_value(value).context("the daemon sent what this version does not understand")
 }

@@ -107,28 +107,10 @@ impl fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// The daemon refused.
-#[cfg(feature = "vacuum")]
-#[derive(Debug)]
-pub(crate) struct Failed {
-    pub(crate) code: String,
-    pub(crate) message: String,
-}
-
-#[cfg(feature = "vacuum")]
-impl fmt::Display for Failed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code, self.message)
-    }
-}
-
-#[cfg(feature = "vacuum")]
-impl std::error::Error for Failed {}
-
 /// The daemon's code for what went wrong, if it was the daemon that refused.
 pub(crate) fn code(error: &anyhow::Error) -> Option<&str> {
     #[cfg(feature = "vacuum")]
-    return error.downcast_ref::<Failed>().map(|failed| failed.code.as_str());
+    return error.downcast_ref::<sinew_robot::Refusal>().map(|refusal| refusal.code.as_str());
     #[cfg(not(feature = "vacuum"))]
     return error.downcast_ref::<Usage>().map(|_| "usage");
 }

@@ -20,27 +20,30 @@ pub const COMPONENTS: &[Component<Command>] = &[
         id: "vacuum",
         what: "suction",
         actions: &[
-            action(Enable, "100 %", NONE, |_| Command::Vacuum { percent: 100 }),
-            action(Disable, "0 %", NONE, |_| Command::Vacuum { percent: 0 }),
-            action(Configure, "power", SPEED, |v| Command::Vacuum { percent: byte_or(v, 0, 0) }),
+            action(Enable, "100 %", NONE, |_| Command::Vacuum { percent: 100 }).shown(|_| 100),
+            action(Disable, "0 %", NONE, |_| Command::Vacuum { percent: 0 }).shown(|_| 0),
+            action(Configure, "power", SPEED, |v| Command::Vacuum { percent: byte_or(v, 0, 0) })
+                .shown(|v| byte_or(v, 0, 0)),
         ],
     },
     Component {
         id: "main_brush",
         what: "rolling brush",
         actions: &[
-            action(Enable, "100 %", NONE, |_| Command::MainBrush { percent: 100 }),
-            action(Disable, "0 %", NONE, |_| Command::MainBrush { percent: 0 }),
-            action(Configure, "speed", SPEED, |v| Command::MainBrush { percent: byte_or(v, 0, 0) }),
+            action(Enable, "100 %", NONE, |_| Command::MainBrush { percent: 100 }).shown(|_| 100),
+            action(Disable, "0 %", NONE, |_| Command::MainBrush { percent: 0 }).shown(|_| 0),
+            action(Configure, "speed", SPEED, |v| Command::MainBrush { percent: byte_or(v, 0, 0) })
+                .shown(|v| byte_or(v, 0, 0)),
         ],
     },
     Component {
         id: "side_brush",
         what: "side brush",
         actions: &[
-            action(Enable, "100 %", NONE, |_| Command::SideBrush { percent: 100 }),
-            action(Disable, "0 %", NONE, |_| Command::SideBrush { percent: 0 }),
-            action(Configure, "speed", SPEED, |v| Command::SideBrush { percent: byte_or(v, 0, 0) }),
+            action(Enable, "100 %", NONE, |_| Command::SideBrush { percent: 100 }).shown(|_| 100),
+            action(Disable, "0 %", NONE, |_| Command::SideBrush { percent: 0 }).shown(|_| 0),
+            action(Configure, "speed", SPEED, |v| Command::SideBrush { percent: byte_or(v, 0, 0) })
+                .shown(|v| byte_or(v, 0, 0)),
         ],
     },
     Component {
@@ -59,7 +62,8 @@ pub const COMPONENTS: &[Component<Command>] = &[
                 "power on, motor at 60 % or as given",
                 &[&[optional(byte("pwm", 100, "%"))]],
                 |v| Command::LidarOn { pwm: byte_or(v, 0, 60) },
-            ),
+            )
+            .shown(|v| byte_or(v, 0, 60)),
             action(Disable, "power off", NONE, |_| Command::LidarOff),
         ],
     },

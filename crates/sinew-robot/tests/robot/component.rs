@@ -263,3 +263,34 @@ fn what_can_hurt_needs_confirm_and_nothing_else_does() {
         }
     }
 }
+
+#[test]
+fn the_state_shows_when_an_action_is_in_force() {
+    let is_in_force = |id: &str, action: Value, state: Value| {
+        let component = COMPONENTS.iter().find(|component| component.id == id).unwrap();
+        component.is_in_force(&action, state.as_object().unwrap())
+    };
+    let configure = json!({ "type": "Configure", "config": { "speed": { "U8": 40 } } });
+    for id in ["vacuum", "main_brush", "side_brush"] {
+        for (action, wanted) in [
+            (json!({ "type": "Enable" }), 100),
+            (json!({ "type": "Disable" }), 0),
+            (configure.clone(), 40),
+        ] {
+            assert!(is_in_force(id, action.clone(), json!({ id: wanted })));
+            assert!(!is_in_force(id, action.clone(), json!({ id: 41 })));
+            assert!(!is_in_force(id, action, json!({})));
+        }
+    }
+    let lidar = |config: Value| json!({ "type": "Enable", "config": config });
+    assert!(is_in_force("lidar", lidar(json!({ "pwm": 50 })), json!({ "lidar": 50 })));
+    assert!(is_in_force("lidar", lidar(json!({})), json!({ "lidar": 60 })));
+    assert!(!is_in_force("lidar", lidar(json!({})), json!({ "lidar": null })));
+    // What the state does not show was done at once.
+    assert!(is_in_force(
+        "led",
+        json!({ "type": "Configure", "config": { "state": 3 } }),
+        json!({})
+    ));
+    assert!(is_in_force("lidar", json!({ "type": "Disable" }), json!({ "lidar": 50 })));
+}

@@ -1,9 +1,18 @@
 //! `sinew control`: any component, any action.
 
-use std::time::{Duration, Instant};
+use std::{
+    fmt::Write,
+    time::{Duration, Instant},
+};
 
 use anyhow::bail;
 use serde_json::{Map, Value, json};
+use sinew_api::Command;
+use sinew_robot::{
+    capability::Capability,
+    component::{Action, Verb},
+    vacuum::components::COMPONENTS,
+};
 
 use super::Usage;
 use crate::{
@@ -19,6 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 ///
 /// `sinew control` alone lists the components and what each takes.
 #[derive(clap::Args)]
+#[command(after_long_help = format!("Components:\n{}", table()))]
 pub(crate) struct Args {
     /// The component.
     id: Option<String>,
@@ -46,8 +56,9 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
         let value: Value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
         config.insert(name.into(), value);
     }
-    let command = component_control(id, action, config, args.confirm);
-    carry_out(&mut args.daemon.connect()?, args.daemon.robot(), command)?;
+    let verb = Verb::ALL.into_iter().map(Verb::name).find(|name| name.eq_ignore_ascii_case(action));
+    let command = component_control(id, verb.unwrap_or(action), config);
+    carry_out(&mut args.daemon.connect()?, args.daemon.robot(), command, args.confirm)?;
     output::done(json)
 }
 
@@ -56,18 +67,22 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
 pub(super) fn carry_out(
     client: &mut Client,
     robot: Option<&str>,
-    command: Value,
+    command: impl Into<Value>,
+    confirm: bool,
 ) -> anyhow::Result<()> {
+    let mut command = command.into();
+    if confirm {
+        command["confirm"] = true.into();
+    }
     client.request(command.clone())?;
     let start = Instant::now();
     while start.elapsed() < PATIENCE {
-        let robots = client.request(json!({ "type": "Robots" }))?;
-        let is_it = |one: &&Value| match robot {
-            Some(name) => one["name"] == name,
-            None => one["state"].get("main_brush").is_some(),
-        };
-        let found = robots["robots"].as_array().into_iter().flatten().find(is_it);
-        if found.is_none_or(|robot| is_in_force(&command, &robot["state"])) {
+        let robots = client.robots()?.robots;
+        let found = robots.iter().find(|one| match robot {
+            Some(name) => one.name == name,
+            None => one.capabilities.contains(&Capability::Components),
+        });
+        if found.is_none_or(|robot| is_in_force(&command, &robot.state)) {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -75,70 +90,57 @@ pub(super) fn carry_out(
     bail!("accepted, but not done: see `sinew status`")
 }
 
-/// Whether the state shows what was asked for; what it does not show was done at once.
-fn is_in_force(command: &Value, state: &Value) -> bool {
-    let (id, action) = (&command["id"], &command["action"]);
-    let verb = action["type"].as_str().unwrap_or_default();
-    let number = |name: &str| {
-        let value = &action["config"][name];
-        let value = value.get("U8").unwrap_or(value);
-        value.as_f64().or(value.as_bool().map(|on| f64::from(u8::from(on))))
-    };
-    match (id.as_str().unwrap_or_default(), verb) {
-        (id @ ("vacuum" | "main_brush" | "side_brush"), _) => {
-            let speed = match verb {
-                "Enable" => Some(100.0),
-                "Disable" => Some(0.0),
-                _ => number("speed"),
-            };
-            state[id].as_f64() == speed
-        }
-        ("lidar", "Enable") => {
-            let pwm = state["lidar"].as_f64();
-            pwm.is_some() && number("pwm").is_none_or(|wanted| pwm == Some(wanted))
-        }
-        _ => true,
-    }
+fn is_in_force(command: &Value, state: &Map<String, Value>) -> bool {
+    let component = COMPONENTS.iter().find(|component| command["id"] == component.id);
+    component.is_none_or(|component| component.is_in_force(&command["action"], state))
 }
 
-/// The message that controls a component.
-pub(super) fn component_control(
-    id: &str,
-    action: &str,
-    config: Map<String, Value>,
-    confirm: bool,
-) -> Value {
-    let mut action = json!({ "type": action });
+/// The command that controls a component.
+pub(super) fn component_control(id: &str, verb: &str, config: Map<String, Value>) -> Command {
+    let mut action = json!({ "type": verb });
     if !config.is_empty() {
         action["config"] = config.into();
     }
-    let mut command = json!({ "type": "ComponentControl", "id": id, "action": action });
-    if confirm {
-        command["confirm"] = true.into();
-    }
-    command
+    Command::ComponentControl { id: id.into(), action }
 }
 
 fn list(json: bool) -> anyhow::Result<()> {
     use std::io::Write;
-    let components = sinew_robot::vacuum::components::COMPONENTS;
     let mut out = anstream::stdout().lock();
     if json {
-        writeln!(out, "{}", serde_json::to_string(components)?)?;
+        writeln!(out, "{}", serde_json::to_string(COMPONENTS)?)?;
         return Ok(());
     }
-    for component in components {
-        for action in component.actions {
-            let confirm = if action.confirm { " (needs --confirm)" } else { "" };
-            writeln!(
-                out,
-                "{:<12} {:<10} {:<34} {}{confirm}",
-                component.id,
-                action.verb.name(),
-                action.wanted(),
-                action.what
-            )?;
-        }
+    Ok(write!(out, "{}", table())?)
+}
+
+/// The components and what each takes, aligned.
+fn table() -> String {
+    let mut table = String::new();
+    let all =
+        || COMPONENTS.iter().flat_map(|one| one.actions.iter().map(|action| (one.id, action)));
+    let width = all().map(|(_, action)| parameters(action).len()).max().unwrap_or_default();
+    for (id, action) in all() {
+        let confirm = if action.confirm { " (needs --confirm)" } else { "" };
+        let (verb, what) = (action.verb.name(), action.what);
+        let parameters = parameters(action);
+        let _infallible =
+            writeln!(table, "{id:<12} {verb:<10} {parameters:<width$} {what}{confirm}");
     }
-    Ok(())
+    table
+}
+
+/// The parameters of an action, in brackets where they may be left out.
+fn parameters<C>(action: &Action<C>) -> String {
+    let sets = action.configs.iter().map(|set| {
+        let names = set.iter().map(|param| match param.optional {
+            true => format!("[{}]", param.name),
+            false => param.name.into(),
+        });
+        match set.is_empty() {
+            true => "no config".into(),
+            false => names.collect::<Vec<_>>().join(" and "),
+        }
+    });
+    sets.collect::<Vec<_>>().join(", or ")
 }

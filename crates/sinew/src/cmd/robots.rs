@@ -6,7 +6,9 @@ use std::{
 };
 
 use anyhow::bail;
-use serde_json::{Value, json};
+use serde_json::Value;
+use sinew_api::{Command, DaemonMessage, Halt, LinkReport, RobotReport, Topic};
+use sinew_robot::capability::Capability;
 
 use crate::{
     DONE,
@@ -50,23 +52,20 @@ pub(crate) struct StopArgs {
 }
 
 pub(crate) fn robots(args: &RobotsArgs, json: bool) -> anyhow::Result<u8> {
-    let data = args.daemon.connect()?.request(json!({ "type": "Robots" }))?;
+    let robots = args.daemon.connect()?.robots()?.robots;
     let mut out = anstream::stdout().lock();
     if json {
-        writeln!(out, "{}", printable_json(&data["robots"]))?;
+        writeln!(out, "{}", printable_json(&serde_json::to_value(robots)?))?;
         return Ok(DONE);
     }
-    let robots = data["robots"].as_array().cloned().unwrap_or_default();
-    writeln!(out, "{}{:<12} {:<9} {:<26} HOLDER{PLAIN}", BOLD.render(), "NAME", "KIND", "LINK")?;
-    for robot in robots {
-        writeln!(
-            out,
-            "{:<12} {:<9} {:<26} {}",
-            text(&robot["name"]),
-            text(&robot["kind"]),
-            link(&robot["link"]),
-            text(&robot["holder"])
-        )?;
+    let links: Vec<_> = robots.iter().map(|robot| link(&robot.link)).collect();
+    // As wide as it has to be: a reason may be long.
+    let width = links.iter().map(|link| link.chars().count()).max().unwrap_or_default().max(26);
+    let bold = BOLD.render();
+    writeln!(out, "{bold}{:<12} {:<9} {:<width$} HOLDER{PLAIN}", "NAME", "KIND", "LINK")?;
+    for (robot, link) in robots.iter().zip(links) {
+        let (name, kind) = (printable(&robot.name), printable(&robot.kind));
+        writeln!(out, "{name:<12} {kind:<9} {link:<width$} {}", client_name(&robot.holder))?;
     }
     Ok(DONE)
 }
@@ -75,7 +74,7 @@ pub(crate) fn status(args: &StatusArgs, json: bool) -> anyhow::Result<u8> {
     let robot = one_robot(&mut args.daemon.connect()?, args.daemon.robot())?;
     let mut out = anstream::stdout().lock();
     if json {
-        writeln!(out, "{}", printable_json(&robot))?;
+        writeln!(out, "{}", printable_json(&serde_json::to_value(robot)?))?;
     } else {
         for line in describe(&robot) {
             writeln!(out, "{line}")?;
@@ -87,11 +86,8 @@ pub(crate) fn status(args: &StatusArgs, json: bool) -> anyhow::Result<u8> {
 pub(crate) fn watch(args: &WatchArgs, json: bool) -> anyhow::Result<u8> {
     let interrupted = interrupt::flag()?;
     let mut client = args.daemon.connect()?;
-    client.request(json!({
-        "type": "Subscribe",
-        "topics": ["state", "events"],
-        "max_hz": args.max_hz,
-    }))?;
+    let topics = vec![Topic::State, Topic::Events];
+    client.request(Command::Subscribe { topics, max_hz: Some(args.max_hz) })?;
     client.set_patience(Duration::from_millis(200))?;
     let in_place = std::io::stdout().is_terminal() && !json;
     let start = std::time::Instant::now();
@@ -101,19 +97,21 @@ pub(crate) fn watch(args: &WatchArgs, json: bool) -> anyhow::Result<u8> {
         let mut out = anstream::stdout().lock();
         if json {
             writeln!(out, "{}", printable_json(&message))?;
-        } else if message["topic"] == "events" {
-            writeln!(out, "{}", printable_json(&message["data"]))?;
-            shown = 0;
-        } else if message["topic"] == "state" {
-            if in_place && shown > 0 {
-                // Back to the first line of the last picture.
-                write!(out, "\x1b[{shown}A")?;
+        } else if let Ok(DaemonMessage::Event(event)) = serde_json::from_value(message) {
+            if let Some(robot) = event.state() {
+                if in_place && shown > 0 {
+                    // Back to the first line of the last picture.
+                    write!(out, "\x1b[{shown}A")?;
+                }
+                let lines = describe(&robot);
+                for line in &lines {
+                    writeln!(out, "{line}{}", if in_place { "\x1b[K" } else { "" })?;
+                }
+                shown = lines.len();
+            } else {
+                writeln!(out, "{}", printable_json(&event.data))?;
+                shown = 0;
             }
-            let lines = describe(&message["data"]);
-            for line in &lines {
-                writeln!(out, "{line}{}", if in_place { "\x1b[K" } else { "" })?;
-            }
-            shown = lines.len();
         }
         out.flush()?;
     }
@@ -121,60 +119,64 @@ pub(crate) fn watch(args: &WatchArgs, json: bool) -> anyhow::Result<u8> {
 }
 
 pub(crate) fn stop(args: &StopArgs, json: bool) -> anyhow::Result<u8> {
-    args.daemon.connect()?.request(json!({ "type": "Stop" }))?;
+    args.daemon.connect()?.request(Command::Halt(Halt::Stop { note: None }))?;
     output::done(json)
 }
 
 /// The robot that was asked for, or the only one.
-fn one_robot(client: &mut Client, name: Option<&str>) -> anyhow::Result<Value> {
-    let data = client.request(json!({ "type": "Robots" }))?;
-    let robots = data["robots"].as_array().cloned().unwrap_or_default();
-    let names: Vec<_> = robots.iter().map(|robot| text(&robot["name"])).collect();
-    match (name, robots.as_slice()) {
-        (None, [robot]) => Ok(robot.clone()),
-        (None, []) => bail!("the daemon has no robots"),
-        (None, _) => bail!("say which with --robot: {}", names.join(", ")),
-        (Some(name), all) => match all.iter().find(|robot| robot["name"] == name) {
-            Some(robot) => Ok(robot.clone()),
-            None => bail!("no robot {name:?}; there is {}", names.join(", ")),
-        },
+fn one_robot(client: &mut Client, name: Option<&str>) -> anyhow::Result<RobotReport> {
+    let mut robots = client.robots()?.robots;
+    let names: Vec<_> = robots.iter().map(|robot| printable(&robot.name)).collect();
+    let found = match name {
+        None if robots.is_empty() => bail!("the daemon has no robots"),
+        None if robots.len() > 1 => bail!("say which with --robot: {}", names.join(", ")),
+        None => Some(0),
+        Some(name) => robots.iter().position(|robot| robot.name == name),
+    };
+    match found {
+        Some(index) => Ok(robots.swap_remove(index)),
+        None => bail!("no robot {:?}; there is {}", name.unwrap_or_default(), names.join(", ")),
     }
 }
 
 /// A robot's state in aligned lines.
-fn describe(robot: &Value) -> Vec<String> {
-    let state = &robot["state"];
-    let mut lines = vec![format!(
-        "{}{}{PLAIN} ({})  {}",
-        BOLD.render(),
-        text(&robot["name"]),
-        text(&robot["kind"]),
-        coloured_link(&robot["link"])
-    )];
+fn describe(robot: &RobotReport) -> Vec<String> {
+    let (name, kind) = (printable(&robot.name), printable(&robot.kind));
+    let link = coloured_link(&robot.link);
+    let mut lines = vec![format!("{}{name}{PLAIN} ({kind})  {link}", BOLD.render())];
     let mut row = |name: &str, value: String| {
         lines.push(format!("  {}{name:<10}{PLAIN} {}", DIM.render(), printable(&value)));
     };
+    for (name, link) in &robot.links {
+        row(name, self::link(link));
+    }
     row(
         "seen",
-        match robot["last_seen_ms"].as_u64() {
+        match robot.last_seen_ms {
             Some(ms) => format!("{:.1} s ago", ms as f64 / 1000.0),
             None => "never".into(),
         },
     );
-    row("holder", text(&robot["holder"]));
-    row("stopped by", text(&robot["stopped_by"]));
-    if state["teaching"].is_boolean() {
+    row("holder", client_name(&robot.holder));
+    row("stopped by", client_name(&robot.stopped_by));
+    let has = |capability| robot.capabilities.contains(&capability);
+    let state = &Value::Object(robot.state.clone());
+    if let Some(percent) = state["battery_percent"].as_u64() {
+        row("battery", format!("{percent} %, {} V", number(&state["battery_volts"], 1)));
+    }
+    if has(Capability::Drive) {
+        drive_rows(state, &mut row);
+    }
+    if has(Capability::Components) {
+        component_rows(state, &mut row);
+    }
+    if has(Capability::Teach) {
         teaching_rows(state, &mut row);
-    } else {
-        vacuum_rows(state, &mut row);
     }
     lines
 }
 
-fn vacuum_rows(state: &Value, row: &mut impl FnMut(&str, String)) {
-    if let Some(percent) = state["battery_percent"].as_u64() {
-        row("battery", format!("{percent} %, {} V", number(&state["battery_volts"], 1)));
-    }
+fn drive_rows(state: &Value, row: &mut impl FnMut(&str, String)) {
     let velocity = &state["velocity"];
     row(
         "velocity",
@@ -195,6 +197,9 @@ fn vacuum_rows(state: &Value, row: &mut impl FnMut(&str, String)) {
             number(&pose["heading"], 3)
         ),
     );
+}
+
+fn component_rows(state: &Value, row: &mut impl FnMut(&str, String)) {
     row(
         "outputs",
         format!(
@@ -248,26 +253,29 @@ fn teaching_rows(state: &Value, row: &mut impl FnMut(&str, String)) {
     );
 }
 
-fn link(link: &Value) -> String {
-    match (&link["state"], &link["step"], &link["reason"]) {
-        (state @ Value::String(_), Value::Number(step), reason @ Value::String(_)) => {
-            format!("{} at step {step}: {}", text(state), text(reason))
-        }
-        (state @ Value::String(_), Value::Number(step), _) => {
-            format!("{} (step {step} of 19)", text(state))
-        }
-        (state @ Value::String(_), ..) => text(state),
-        _ => text(link),
+/// How a robot can be reached, and why not.
+fn link(link: &LinkReport) -> String {
+    let state = printable(&link.state);
+    let reason = link.reason.as_deref().map(printable);
+    match (link.details.get("step"), reason) {
+        (Some(step), Some(reason)) => format!("{state} at step {step}: {reason}"),
+        (Some(step), None) => format!("{state} (step {step} of 19)"),
+        (None, Some(reason)) => format!("{state}: {reason}"),
+        (None, None) => state,
     }
 }
 
-fn coloured_link(value: &Value) -> String {
-    let colour = match value["state"].as_str() {
-        Some("ready") => GREEN,
-        Some("booting") => YELLOW,
+fn coloured_link(report: &LinkReport) -> String {
+    let colour = match report.state.as_str() {
+        "ready" => GREEN,
+        "booting" => YELLOW,
         _ => RED,
     };
-    format!("{}{}{PLAIN}", colour.render(), link(value))
+    format!("{}{}{PLAIN}", colour.render(), link(report))
+}
+
+fn client_name(name: &Option<String>) -> String {
+    name.as_deref().map_or("-".into(), printable)
 }
 
 fn text(value: &Value) -> String {
@@ -280,4 +288,50 @@ fn text(value: &Value) -> String {
 
 fn number(value: &Value, digits: usize) -> String {
     value.as_f64().map_or("-".into(), |number| format!("{number:.digits$}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_link_that_is_down_says_why() {
+        for (report, wanted) in [
+            (json!({ "state": "ready" }), "ready"),
+            (json!({ "state": "booting", "step": 7 }), "booting (step 7 of 19)"),
+            (
+                json!({ "state": "failed", "step": 3, "reason": "no answer" }),
+                "failed at step 3: no answer",
+            ),
+            (
+                json!({ "state": "disconnected", "reason": "No such file (os error 2)\u{1b}" }),
+                "disconnected: No such file (os error 2)\\u{1b}",
+            ),
+        ] {
+            assert_eq!(link(&LinkReport::new(report)), wanted);
+        }
+    }
+
+    #[test]
+    fn rows_follow_what_a_robot_can_do() {
+        let robot = |capabilities: Value| -> RobotReport {
+            serde_json::from_value(json!({
+                "name": "a", "kind": "b", "link": { "state": "ready" }, "holder": null,
+                "links": { "lidar": { "state": "lost", "reason": "it went" } },
+                "capabilities": capabilities, "sensors": [], "stopped_by": null,
+                "last_seen_ms": null, "fresh": true, "state": { "battery_percent": 3 },
+            }))
+            .expect("is a report")
+        };
+        let shown = |capabilities| describe(&robot(capabilities)).join("\n");
+        let all = shown(json!(["drive", "components", "sensors", "teach"]));
+        for wanted in ["battery", "pose", "outputs", "joints", "lost: it went"] {
+            assert!(all.contains(wanted), "{wanted} in {all}");
+        }
+        let drives = shown(json!(["drive"]));
+        assert!(drives.contains("pose") && !drives.contains("outputs"), "{drives}");
+        assert!(!shown(json!([])).contains("pose"));
+    }
 }

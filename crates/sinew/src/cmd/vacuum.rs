@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
+use sinew_api::{Command, Halt, Topic};
 
 use super::control::{carry_out, component_control};
 use crate::{
@@ -134,36 +135,35 @@ enum Verb {
 }
 
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
-    let command = match &args.verb {
+    let (command, confirm) = match &args.verb {
         Verb::Drive { linear, angular, duration } => {
-            let config = json!({ "linear": { "F32": linear }, "angular": { "F32": angular } });
+            let config = [("linear", *linear), ("angular", *angular)];
             return drive(args, config, *duration, json);
         }
         Verb::Tank { left, right, duration } => {
-            let config = json!({ "left": { "F32": left }, "right": { "F32": right } });
-            return drive(args, config, *duration, json);
+            return drive(args, [("left", *left), ("right", *right)], *duration, json);
         }
-        Verb::Stop => json!({ "type": "Stop" }),
+        Verb::Dock => return dock(args, json),
+        Verb::Stop => (STOP, false),
         Verb::Set { part, percent } => {
             let id = match part {
                 Part::Vacuum => "vacuum",
                 Part::MainBrush => "main_brush",
                 Part::SideBrush => "side_brush",
             };
-            control(id, "Configure", &[("speed", json!({ "U8": percent }))], false)
+            (control(id, "Configure", &[("speed", json!({ "U8": percent }))]), false)
         }
         Verb::Led { state } => {
-            control("led", "Configure", &[("state", json!({ "U8": state }))], false)
+            (control("led", "Configure", &[("state", json!({ "U8": state }))]), false)
         }
-        Verb::Lidar { state: OnOff::Off, .. } => control("lidar", "Disable", &[], false),
+        Verb::Lidar { state: OnOff::Off, .. } => (control("lidar", "Disable", &[]), false),
         Verb::Lidar { state: OnOff::On, pwm } => {
             let config: Vec<_> = pwm.iter().map(|pwm| ("pwm", json!({ "U8": pwm }))).collect();
-            control("lidar", "Enable", &config, false)
+            (control("lidar", "Enable", &config), false)
         }
-        Verb::Dock => return dock(args, json),
-        Verb::Boot => json!({ "type": "Boot" }),
-        Verb::Imu { what, confirm } => control("imu", sensor_verb(*what), &[], *confirm),
-        Verb::Compass { what, confirm } => control("compass", sensor_verb(*what), &[], *confirm),
+        Verb::Boot => (Command::Boot, false),
+        Verb::Imu { what, confirm } => (control("imu", sensor_verb(*what), &[]), *confirm),
+        Verb::Compass { what, confirm } => (control("compass", sensor_verb(*what), &[]), *confirm),
         Verb::Power { what, confirm } => {
             let (id, verb) = match what {
                 Board::MainBoardOn => ("main_board", "Enable"),
@@ -174,23 +174,26 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
                 Board::McuSleep => ("mcu", "Disable"),
                 Board::McuWake => ("mcu", "Enable"),
             };
-            control(id, verb, &[], *confirm)
+            (control(id, verb, &[]), *confirm)
         }
-        Verb::Raw { command, payload, confirm } => json!({
-            "type": "Raw",
-            "command": super::number::<u8>(command).map_err(super::Usage)?,
-            "payload": payload,
-            "confirm": confirm,
-        }),
+        Verb::Raw { command, payload, confirm } => {
+            let command = super::number::<u8>(command).map_err(super::Usage)?;
+            // The payload as it was typed: the daemon reads it, and says what is wrong with it.
+            let raw = json!({ "type": "Raw", "command": command, "payload": payload });
+            carry_out(&mut args.daemon.connect()?, args.daemon.robot(), raw, *confirm)?;
+            return output::done(json);
+        }
     };
-    carry_out(&mut args.daemon.connect()?, args.daemon.robot(), command)?;
+    carry_out(&mut args.daemon.connect()?, args.daemon.robot(), command, confirm)?;
     output::done(json)
 }
 
-fn control(id: &str, verb: &str, config: &[(&str, Value)], confirm: bool) -> Value {
+const STOP: Command = Command::Halt(Halt::Stop { note: None });
+
+fn control(id: &str, verb: &str, config: &[(&str, Value)]) -> Command {
     let config: Map<_, _> =
         config.iter().map(|(name, value)| ((*name).into(), value.clone())).collect();
-    component_control(id, verb, config, confirm)
+    component_control(id, verb, config)
 }
 
 fn sensor_verb(what: Sensor) -> &'static str {
@@ -201,17 +204,22 @@ fn sensor_verb(what: Sensor) -> &'static str {
 }
 
 /// Enables the drive, refreshes the velocity until the time is over or Ctrl-C, and stops.
-fn drive(args: &Args, config: Value, duration: Duration, json: bool) -> anyhow::Result<u8> {
+fn drive(
+    args: &Args,
+    speeds: [(&str, f32); 2],
+    duration: Duration,
+    json: bool,
+) -> anyhow::Result<u8> {
     let interrupted = interrupt::flag()?;
     let mut client = args.daemon.connect()?;
-    let configure = |config: &Value| {
-        let config = config.as_object().cloned().unwrap_or_default();
-        component_control("drive", "Configure", config, false)
+    let configure = |speeds: [(&str, f32); 2]| {
+        let config = speeds.map(|(name, speed)| (name, json!({ "F32": speed })));
+        control("drive", "Configure", &config)
     };
-    client.request(control("drive", "Enable", &[], false))?;
+    client.request(control("drive", "Enable", &[]))?;
     let start = Instant::now();
     let driven = loop {
-        if let Err(error) = client.request(configure(&config)) {
+        if let Err(error) = client.request(configure(speeds)) {
             break Err(error);
         }
         let left = duration.saturating_sub(start.elapsed());
@@ -222,9 +230,7 @@ fn drive(args: &Args, config: Value, duration: Duration, json: bool) -> anyhow::
     };
     // Also after a refusal: what was accepted before it may still be in force.
     // By velocity or by wheel, as it was driven: neither is known to override the other.
-    let names = config.as_object().into_iter().flat_map(Map::keys);
-    let halt: Value = names.map(|name| (name.clone(), json!({ "F32": 0.0 }))).collect();
-    let stopped = client.request(configure(&halt));
+    let stopped = client.request(configure(speeds.map(|(name, _)| (name, 0.0))));
     driven?;
     stopped?;
     output::done(json)
@@ -235,18 +241,17 @@ fn drive(args: &Args, config: Value, duration: Duration, json: bool) -> anyhow::
 fn dock(args: &Args, json: bool) -> anyhow::Result<u8> {
     let interrupted = interrupt::flag()?;
     let mut client = args.daemon.connect()?;
-    client.request(json!({ "type": "Subscribe", "topics": ["events"] }))?;
-    client.request(control("drive", "Enable", &[], false))?;
-    client.request(json!({ "type": "Dock" }))?;
+    client.request(Command::Subscribe { topics: vec![Topic::Events], max_hz: None })?;
+    client.request(control("drive", "Enable", &[]))?;
+    client.request(Command::Dock)?;
     client.set_patience(Duration::from_millis(100))?;
     while !interrupted.is_set() {
-        let Some(message) = client.next()? else { continue };
-        let event = &message["data"];
+        let Some(event) = client.next_event()?.map(|event| event.data) else { continue };
         if event["event"] != "dock" {
             continue;
         }
         if json {
-            println!("{}", printable_json(event));
+            println!("{}", printable_json(&event));
         }
         match event["dock"].as_str() {
             Some("arrived") => {
@@ -262,6 +267,6 @@ fn dock(args: &Args, json: bool) -> anyhow::Result<u8> {
             _ => {}
         }
     }
-    client.request(json!({ "type": "Stop" }))?;
+    client.request(STOP)?;
     anyhow::bail!("interrupted: the robot was stopped")
 }

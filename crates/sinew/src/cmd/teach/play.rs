@@ -6,6 +6,8 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use sinew_api::{Command, Topic};
+use sinew_robot::capability::Capability;
 
 use super::{Interpolation, screen::Progress, target, told};
 use crate::{
@@ -94,8 +96,8 @@ const BEHIND: Duration = Duration::from_secs(1);
 
 /// Follows the robot's state until nothing plays any more; fails if that was not the motion's end.
 fn wait(client: &mut Client, interrupted: &Interrupted, json: bool) -> anyhow::Result<u8> {
-    let topics = json!(["state", "events"]);
-    client.request(json!({ "type": "Subscribe", "topics": topics, "max_hz": 10 }))?;
+    let topics = vec![Topic::State, Topic::Events];
+    client.request(Command::Subscribe { topics, max_hz: Some(10.0) })?;
     client.set_patience(Duration::from_millis(100))?;
     let mut progress = Progress::new(json);
     let (mut stopped, mut over) = (false, None::<Instant>);
@@ -109,26 +111,29 @@ fn wait(client: &mut Client, interrupted: &Interrupted, json: bool) -> anyhow::R
             progress.end();
             return Ok(DONE);
         }
-        let Some(message) = client.next()? else { continue };
-        let data = &message["data"];
-        match message["topic"].as_str() {
-            // Those of robots that cannot play are no news.
-            Some("state") if data["state"]["teaching"].is_boolean() => {
-                if data["link"]["state"] == "lost" {
+        let Some(event) = client.next_event()? else { continue };
+        let data = &event.data;
+        match event.state() {
+            Some(robot) => {
+                // Robots that cannot play are no news.
+                if !robot.capabilities.contains(&Capability::Teach) {
+                    continue;
+                }
+                if robot.link.state == "lost" {
                     progress.end();
                     anyhow::bail!("the link to the robot was lost");
                 }
-                let playing = &data["state"]["playing"];
-                if playing.is_null() {
+                let Some(playing) = robot.state.get("playing").filter(|playing| !playing.is_null())
+                else {
                     over.get_or_insert_with(Instant::now);
                     continue;
-                }
+                };
                 let ms = |name: &str| playing[name].as_u64().map(Duration::from_millis);
                 let name = printable(playing["name"].as_str().unwrap_or("an action"));
                 let elapsed = ms("elapsed_ms").unwrap_or_default();
                 progress.show(&format!("playing {name}"), elapsed, ms("duration_ms"));
             }
-            Some("events") if data["event"] == "play_ended" => {
+            None if data["event"] == "play_ended" => {
                 progress.end();
                 if json {
                     let mut out = std::io::stdout().lock();
@@ -138,7 +143,7 @@ fn wait(client: &mut Client, interrupted: &Interrupted, json: bool) -> anyhow::R
                 }
                 return Ok(if data["whole"] == true { DONE } else { FAILED });
             }
-            _ => {}
+            None => {}
         }
     }
 }
