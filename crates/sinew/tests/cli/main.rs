@@ -1,5 +1,6 @@
 //! The binary as a user meets it: arguments in, text or JSON and an exit code out.
 
+#![cfg(feature = "tools")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod decode;

@@ -54,6 +54,7 @@ fn nothing_that_goes_on_moving_is_asked_by_post() {
 
 /// A play that repeats ends with a connection, and a request has none.
 #[test]
+#[cfg_attr(not(feature = "g1"), ignore = "a build without the G1")]
 fn a_loop_is_not_asked_by_post() {
     let dir = Dir::new();
     let any = "127.0.0.1:0";

@@ -23,11 +23,14 @@ mod browser;
 mod cli;
 mod clients;
 mod control;
+#[cfg(feature = "g1")]
 mod disk;
 mod examples;
+#[cfg(feature = "g1")]
 mod faults;
 mod foreign;
 mod http;
+#[cfg(feature = "g1")]
 mod library;
 mod namespace;
 mod pause;
@@ -36,6 +39,7 @@ mod safety;
 mod stops;
 mod strangers;
 mod support;
+#[cfg(feature = "g1")]
 mod teach;
 mod tokens;
 mod track;
