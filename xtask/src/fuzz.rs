@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::tools::{Failure, cargo, root, succeed, target_dir};
+use crate::tools::{Failure, cargo, host_triple, root, succeed, target_dir};
 
 const DEFAULT_SECONDS: u64 = 60;
 
@@ -100,13 +100,6 @@ fn build_coverage_harness(targets: &[String]) -> Option<PathBuf> {
             None
         }
     }
-}
-
-fn host_triple() -> Option<String> {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(rustc).arg("-vV").current_dir(root()).output().ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    text.lines().find_map(|line| line.strip_prefix("host: ")).map(String::from)
 }
 
 fn run_coverage(program: &Path, target: &str, seconds: u64, corpus: &Path) -> Result<(), Failure> {

@@ -1,8 +1,11 @@
 //! Development tasks, run as `cargo xtask COMMAND`.
 
+mod advisories;
 mod bench;
 mod demo;
+mod dependencies;
 mod fuzz;
+mod licence;
 mod test;
 mod tools;
 mod tour;
@@ -14,7 +17,7 @@ use tools::Failure;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test                                the gate: format, lints, tests, docs, no_std, fuzz, release
+  test [STEP...]                      the gate, or only these steps of it
   bench [FILTER]                      how fast the codecs and the daemon are
   fuzz [TARGET] [SECONDS] [--mutate]  look for inputs that break the codecs; 60 s each by default
   demo [ARGUMENTS]                    a simulated vacuum behind the daemon, until Ctrl-C

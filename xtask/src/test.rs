@@ -1,9 +1,12 @@
 //! The gate: what must pass here passes in CI, and the other way round.
 
-use std::{process::Command, time::Instant};
+use std::{
+    process::Command,
+    time::{Duration, Instant},
+};
 
 use crate::{
-    fuzz,
+    advisories, dependencies, fuzz,
     tools::{Failure, cargo, shown, target_dir, works},
 };
 
@@ -12,30 +15,100 @@ const FUZZ_SECONDS: &str = "3";
 /// A gate must not fail today and pass tomorrow: fresh seeds are for `cargo xtask fuzz`.
 const FUZZ_SEED: &str = "1";
 
-/// Commands that belong together; they run in order, and the first to fail ends the gate.
-struct Step {
+/// Builds that are not the default one. All are linted; those with tests of their own run them.
+const FEATURE_SETS: &[FeatureSet] = &[
+    // Its tests use all features; without them only the library is of interest.
+    FeatureSet { name: "bare wire", packages: &["sinew-wire"], features: "", has_tests: false },
+    // The vector instructions of the baseline: `std` chooses better ones at run time.
+    FeatureSet { name: "wire", packages: &["sinew-wire"], features: "alloc", has_tests: true },
+    FeatureSet { name: "tools", packages: &["sinew"], features: "tools", has_tests: true },
+    // One build for the three: a robot's own board runs this.
+    FeatureSet {
+        name: "lean",
+        packages: &["sinew", "sinew-io", "sinew-server"],
+        features: "sinew/vacuum",
+        has_tests: true,
+    },
+];
+
+struct FeatureSet {
     name: &'static str,
-    commands: Vec<Command>,
+    packages: &'static [&'static str],
+    features: &'static str,
+    has_tests: bool,
+}
+
+impl FeatureSet {
+    /// What chooses it for any of cargo's commands.
+    fn arguments(&self) -> Vec<&'static str> {
+        let mut arguments: Vec<_> = self.packages.iter().flat_map(|name| ["-p", name]).collect();
+        arguments.push("--no-default-features");
+        if !self.features.is_empty() {
+            arguments.extend(["--features", self.features]);
+        }
+        arguments
+    }
+}
+
+/// A part of the gate; the first to fail ends it.
+struct Step {
+    name: String,
+    work: Work,
+}
+
+enum Work {
+    /// They run in order.
+    Commands(Vec<Command>),
+    /// Gives what it could not check here.
+    Check(fn() -> Result<Option<String>, Failure>),
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    if let Some(argument) = arguments.first() {
-        return Err(Failure::Usage(format!("test takes no {argument}")));
-    }
+    let steps = chosen(steps()?, arguments)?;
     components_are_there()?;
-    let start = Instant::now();
-    let steps = steps()?;
     let count = steps.len();
-    for (step, number) in steps.into_iter().zip(1..) {
-        println!("[{number}/{count}] {}", step.name);
-        let step_start = Instant::now();
-        for mut command in step.commands {
-            run_command(step.name, &mut command)?;
+    let mut times = Vec::new();
+    let mut left_out = Vec::new();
+    for (Step { name, work }, number) in steps.into_iter().zip(1..) {
+        println!("[{number}/{count}] {name}");
+        let start = Instant::now();
+        match work {
+            Work::Commands(commands) => {
+                commands.into_iter().try_for_each(|command| run_command(&name, command))?;
+            }
+            Work::Check(check) => {
+                let text = check().map_err(|failure| failed_check(&name, failure))?;
+                text.iter().for_each(|text| println!("LEFT OUT: {text}"));
+                left_out.extend(text);
+            }
         }
-        println!("[{number}/{count}] {}: {:.1} s", step.name, step_start.elapsed().as_secs_f64());
+        let time = start.elapsed();
+        println!("[{number}/{count}] {name}: {:.1} s", time.as_secs_f64());
+        times.push((name, time));
     }
-    println!("all {count} steps passed in {:.0} s", start.elapsed().as_secs_f64());
+    print!("\n{}", table(&times));
+    left_out.iter().for_each(|text| println!("LEFT OUT: {text}"));
+    println!("all {count} steps passed");
     Ok(())
+}
+
+/// The steps with these names; all of them where there are none.
+fn chosen(mut steps: Vec<Step>, names: &[String]) -> Result<Vec<Step>, Failure> {
+    let known: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
+    if let Some(wrong) = names.iter().find(|name| !known.contains(&name.as_str())) {
+        let known = known.join(", ");
+        return Err(Failure::Usage(format!("no step is called {wrong}; there are {known}")));
+    }
+    steps.retain(|step| names.is_empty() || names.contains(&step.name));
+    Ok(steps)
+}
+
+/// The time of each step and of all.
+fn table(times: &[(String, Duration)]) -> String {
+    let all = ("all".into(), times.iter().map(|(_, time)| *time).sum());
+    let row =
+        |(name, time): &(String, Duration)| format!("{name:<14}{:>8.1} s\n", time.as_secs_f64());
+    times.iter().chain([&all]).map(row).collect()
 }
 
 fn components_are_there() -> Result<(), Failure> {
@@ -49,8 +122,17 @@ fn components_are_there() -> Result<(), Failure> {
     Ok(())
 }
 
-fn run_command(step: &str, command: &mut Command) -> Result<(), Failure> {
-    let line = shown(command);
+fn failed_check(step: &str, failure: Failure) -> Failure {
+    match failure {
+        Failure::Task(text) => Failure::Task(format!(
+            "{text}\n\nfailed: {step}\nrepeat only this: cargo xtask test {step}"
+        )),
+        usage => usage,
+    }
+}
+
+fn run_command(step: &str, mut command: Command) -> Result<(), Failure> {
+    let line = shown(&command);
     println!("$ {line}");
     match command.status() {
         Ok(status) if status.success() => Ok(()),
@@ -63,43 +145,58 @@ fn run_command(step: &str, command: &mut Command) -> Result<(), Failure> {
     }
 }
 
+/// Cheap ones first.
 fn steps() -> Result<Vec<Step>, Failure> {
-    let deny = ["--", "-D", "warnings"];
-    let clippy = |arguments: &[&str]| {
-        let mut command = cargo(["clippy"]);
-        command.args(arguments).args(deny);
-        command
-    };
-    // Its tests and benches use all features; without them only the library is of interest.
-    let bare = ["-p", "sinew-wire", "--lib", "--no-default-features"];
     let mut docs = cargo(["doc", "--workspace", "--no-deps"]);
     docs.env("RUSTDOCFLAGS", "-D warnings");
-    Ok(vec![
-        Step { name: "format", commands: vec![cargo(["fmt", "--all", "--check"])] },
-        Step {
-            name: "lints",
-            commands: vec![
-                clippy(&["--workspace", "--all-targets"]),
-                clippy(&bare),
-                clippy(&[&bare[..], &["--features", "alloc"]].concat()),
-                clippy(&["-p", "sinew", "--no-default-features", "--features", "vacuum"]),
-            ],
-        },
-        Step { name: "tests", commands: tests() },
-        Step { name: "docs", commands: vec![docs] },
-        Step { name: "no_std", commands: vec![no_std_proof(&[]), no_std_proof(&["alloc"])] },
-        Step { name: "fuzz", commands: short_fuzz()? },
-        Step { name: "release", commands: vec![cargo(["build", "--release", "-p", "sinew"])] },
-    ])
+    let step = |name: &str, commands| Step { name: name.into(), work: Work::Commands(commands) };
+    let check = |name: &str, check| Step { name: name.into(), work: Work::Check(check) };
+    let mut steps = vec![
+        step("format", vec![cargo(["fmt", "--all", "--check"])]),
+        check("dependencies", dependencies::check),
+        check("advisories", advisories::check),
+        step("lints", lints()),
+        step("docs", vec![docs]),
+        step("no_std", vec![no_std_proof(&[]), no_std_proof(&["alloc"])]),
+        step("fuzz", short_fuzz()?),
+    ];
+    let sets = FEATURE_SETS.iter().filter(|set| set.has_tests);
+    steps.extend(
+        sets.map(|set| step(&format!("tests-{}", set.name), vec![tests(&set.arguments())])),
+    );
+    // nextest runs no documentation tests.
+    steps.push(step(
+        "tests",
+        vec![tests(&["--workspace"]), cargo(["test", "--doc", "--workspace"])],
+    ));
+    steps.push(step("release", vec![cargo(["build", "--release", "-p", "sinew"])]));
+    Ok(steps)
 }
 
-/// nextest runs no documentation tests, so they follow it.
-fn tests() -> Vec<Command> {
-    if works(&mut cargo(["nextest", "--version"])) {
-        vec![cargo(["nextest", "run", "--workspace"]), cargo(["test", "--doc", "--workspace"])]
+fn lints() -> Vec<Command> {
+    let clippy = |arguments: &[&str]| {
+        let mut command = cargo(["clippy"]);
+        command.args(arguments).args(["--", "-D", "warnings"]);
+        command
+    };
+    let mut commands = vec![clippy(&["--workspace", "--all-targets"])];
+    commands.extend(FEATURE_SETS.iter().map(|set| {
+        let mut arguments = set.arguments();
+        arguments.extend(set.has_tests.then_some("--all-targets"));
+        clippy(&arguments)
+    }));
+    commands
+}
+
+fn tests(arguments: &[&str]) -> Command {
+    let mut command = if works(&mut cargo(["nextest", "--version"])) {
+        cargo(["nextest", "run"])
     } else {
-        vec![cargo(["test", "--workspace"])]
-    }
+        // Not its benches, and documentation tests only once.
+        cargo(["test", "--lib", "--bins", "--tests"])
+    };
+    command.args(arguments);
+    command
 }
 
 /// Builds and runs a program without the standard library; it exits with 0 when all is well.
@@ -120,4 +217,31 @@ fn short_fuzz() -> Result<Vec<Command>, Failure> {
         command
     };
     Ok(fuzz::targets()?.iter().map(driver).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Failure, chosen, steps, table};
+
+    #[test]
+    fn steps_are_chosen_by_name_and_keep_their_order() {
+        let names = |wanted: &[&str]| {
+            let wanted: Vec<String> = wanted.iter().map(|name| name.to_string()).collect();
+            let steps = chosen(steps()?, &wanted)?;
+            Ok::<Vec<String>, Failure>(steps.into_iter().map(|step| step.name).collect())
+        };
+        assert_eq!(names(&["tests-lean", "format"]).expect("are steps"), ["format", "tests-lean"]);
+        assert!(names(&[]).expect("no names are good").len() > 9);
+        assert!(matches!(names(&["format", "no-such-step"]), Err(Failure::Usage(_))));
+    }
+
+    #[test]
+    fn the_table_has_each_time_and_their_sum() {
+        let times = [("format", 400), ("tests-tools", 61_300)];
+        let times = times.map(|(name, ms)| (name.to_string(), Duration::from_millis(ms)));
+        let text = "format             0.4 s\ntests-tools       61.3 s\nall               61.7 s\n";
+        assert_eq!(table(&times), text);
+    }
 }

@@ -5,7 +5,9 @@ use std::{
     ffi::OsStr,
     fmt::Write,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Command, ExitStatus, Stdio},
+    thread,
+    time::{Duration, Instant},
 };
 
 /// Why a task ended early.
@@ -27,6 +29,14 @@ pub(crate) fn root() -> &'static Path {
 pub(crate) fn target_dir() -> PathBuf {
     let chosen = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     root().join(chosen)
+}
+
+/// What `--target` would say for this machine.
+pub(crate) fn host_triple() -> Option<String> {
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc).arg("-vV").current_dir(root()).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("host: ")).map(String::from)
 }
 
 /// The cargo that runs this task, at the root of the workspace.
@@ -51,6 +61,23 @@ pub(crate) fn works(command: &mut Command) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
+/// How a command ended; none when it did not start, or took longer than this and was ended.
+pub(crate) fn within(limit: Duration, command: &mut Command) -> Option<ExitStatus> {
+    let begin = Instant::now();
+    let mut child = command.stdin(Stdio::null()).spawn().ok()?;
+    loop {
+        match child.try_wait() {
+            Ok(None) if begin.elapsed() < limit => thread::sleep(Duration::from_millis(20)),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return None;
+            }
+            ended => return ended.ok().flatten(),
+        }
+    }
+}
+
 /// A command as one would type it at the root of the workspace.
 pub(crate) fn shown(command: &Command) -> String {
     let mut line = String::new();
@@ -71,4 +98,26 @@ fn quoted(argument: &OsStr) -> String {
     let text = Path::new(argument).strip_prefix(root()).map_or(argument, Path::as_os_str);
     let text = text.to_string_lossy();
     if text.contains(' ') { format!("\"{text}\"") } else { text.into_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        process::Command,
+        time::{Duration, Instant},
+    };
+
+    use super::{cargo, within};
+
+    #[test]
+    fn what_takes_too_long_is_ended() {
+        let begin = Instant::now();
+        let limit = Duration::from_millis(50);
+        assert!(within(limit, Command::new("sleep").arg("600")).is_none());
+        assert!(begin.elapsed() < Duration::from_secs(60));
+        let long = Duration::from_secs(600);
+        assert!(within(long, &mut cargo(["--version"])).is_some_and(|status| status.success()));
+        assert!(within(long, &mut cargo(["no-such-command"])).is_some_and(|it| !it.success()));
+        assert!(within(long, &mut Command::new("there-is-no-such-program")).is_none());
+    }
 }

@@ -7,6 +7,8 @@ use std::{
     process::{self, Command},
 };
 
+use serde_json::Value;
+
 use crate::tools::{Failure, cargo, root, succeed, target_dir};
 
 /// Longest hex that is shown whole.
@@ -112,14 +114,12 @@ fn shortened(argument: &str) -> String {
     }
 }
 
-/// A member of a named vector. The files have one member a line, which spares a JSON parser.
+/// A member of a named vector.
 fn vector(file: &str, name: &str, member: &str) -> io::Result<String> {
     let text = fs::read_to_string(root().join("vectors").join(file))?;
-    let found = text
-        .split_once(&format!("\"name\": \"{name}\""))
-        .and_then(|(_, behind)| behind.split_once(&format!("\"{member}\": \"")))
-        .and_then(|(_, behind)| behind.split_once('"'))
-        .map(|(value, _)| value.to_string());
+    let vectors: Vec<Value> = serde_json::from_str(&text)?;
+    let named = vectors.iter().find(|vector| vector["name"] == name);
+    let found = named.and_then(|vector| vector[member].as_str()).map(String::from);
     found.ok_or_else(|| io::Error::other(format!("vectors/{file} has no {name} with a {member}")))
 }
 
