@@ -1,4 +1,7 @@
 //! The gate: what must pass here passes in CI, and the other way round.
+//!
+//! Two of its promises are kept by lints: no API newer than the workspace's `rust-version`
+//! (`incompatible_msrv`), and no clock where the time comes from the caller (`clippy.toml`).
 
 use std::{
     process::Command,

@@ -3,6 +3,8 @@
 //! Nothing here does I/O or reads a clock. A session takes bytes, commands and the time, and gives
 //! back bytes to send, events, and the time at which it wants to be called again.
 
+#![deny(clippy::disallowed_methods)]
+
 pub mod capability;
 pub mod component;
 pub mod drive;

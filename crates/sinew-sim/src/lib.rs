@@ -11,6 +11,8 @@
 //! time come from the caller. Everything random comes from a seed, so the same
 //! calls give the same bytes. No input panics, and every buffer is bounded.
 
+#![deny(clippy::disallowed_methods)]
+
 pub mod g1;
 pub mod vacuum;
 

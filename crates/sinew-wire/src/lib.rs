@@ -25,6 +25,7 @@
 //! default) adds the run-time choice of vector instructions.
 
 #![cfg_attr(not(feature = "std"), no_std)]
+#![deny(clippy::disallowed_methods)]
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
