@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::{
     licence::satisfied,
-    tools::{Failure, cargo, host_triple, root, shown},
+    tools::{Failure, NO_STD_PROOF, cargo, host_triple, root, shown},
 };
 
 /// What a program that is MIT or Apache-2.0 can be made of: these ask for their notice to be kept,
@@ -20,7 +20,7 @@ use crate::{
 const LICENCES: &[&str] = &["Apache-2.0", "BSD-3-Clause", "MIT", "Unicode-3.0"];
 
 /// The manifests that have a Cargo.lock.
-const MANIFESTS: [&str; 2] = ["Cargo.toml", "crates/sinew-wire/no-std-proof/Cargo.toml"];
+const MANIFESTS: [&str; 2] = ["Cargo.toml", NO_STD_PROOF];
 
 /// What `cargo metadata` prints, as far as it is of interest.
 #[derive(Deserialize)]

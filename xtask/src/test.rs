@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     advisories, dependencies, fuzz,
-    tools::{Failure, cargo, shown, target_dir, works},
+    tools::{Failure, NO_STD_PROOF, cargo, shown, target_dir, works},
 };
 
 /// Enough to run every target's seeds and some hundred thousand mutations.
@@ -195,8 +195,8 @@ fn tests(arguments: &[&str]) -> Command {
     let mut command = if works(&mut cargo(["nextest", "--version"])) {
         cargo(["nextest", "run"])
     } else {
-        // Not its benches, and documentation tests only once.
-        cargo(["test", "--lib", "--bins", "--tests"])
+        // Units too, but no documentation tests: they come once.
+        cargo(["test", "--tests"])
     };
     command.args(arguments);
     command
@@ -204,8 +204,7 @@ fn tests(arguments: &[&str]) -> Command {
 
 /// Builds and runs a program without the standard library; it exits with 0 when all is well.
 fn no_std_proof(features: &[&str]) -> Command {
-    let manifest = "crates/sinew-wire/no-std-proof/Cargo.toml";
-    let mut command = cargo(["run", "--quiet", "--manifest-path", manifest]);
+    let mut command = cargo(["run", "--quiet", "--manifest-path", NO_STD_PROOF]);
     for feature in features {
         command.args(["--features", feature]);
     }

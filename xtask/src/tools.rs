@@ -19,6 +19,9 @@ pub(crate) enum Failure {
     Task(String),
 }
 
+/// A package outside the workspace, with a Cargo.lock of its own.
+pub(crate) const NO_STD_PROOF: &str = "crates/sinew-wire/no-std-proof/Cargo.toml";
+
 /// The workspace.
 pub(crate) fn root() -> &'static Path {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
