@@ -156,6 +156,15 @@ impl Entry {
         Ok(())
     }
 
+    /// Whether its link keeps no borders between what is sent, and so keeps its order.
+    pub fn is_stream(&self) -> bool {
+        match self.link {
+            Address::Serial { .. } => true,
+            Address::Udp { .. } => false,
+            Address::Sim { .. } => self.kind.schemes().contains(&"serial"),
+        }
+    }
+
     /// As it stands in the configuration.
     pub fn to_table(&self) -> Settings {
         let mut table = Settings::new();

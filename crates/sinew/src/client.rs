@@ -10,6 +10,9 @@ use anyhow::{Context, bail};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sinew_api::{Command, DaemonMessage, Event, Robots};
+use sinew_robot::capability::Capability;
+
+use crate::{config::Link, daemon::Running};
 
 /// How long a daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -28,9 +31,9 @@ pub(crate) struct Daemon {
     /// Which robot, where there are several.
     #[arg(long, global = true, value_name = "NAME")]
     robot: Option<String>,
-    /// Run a daemon for this robot in this process instead (`serial:PATH`, `sim:`).
-    #[arg(long, global = true, value_name = "ADDRESS")]
-    link: Option<sinew_io::Address>,
+    /// Run a daemon for this robot in this process instead (`serial:PATH`, `sim:`, `g1=sim:`).
+    #[arg(long, global = true, value_name = "[KIND=]ADDRESS")]
+    link: Option<Link>,
 }
 
 /// A connection to the daemon.
@@ -42,7 +45,7 @@ pub(crate) struct Client {
     robot: Option<String>,
     requests: u64,
     /// The daemon itself, when it runs in this process.
-    _daemon: Option<crate::daemon::Running>,
+    _daemon: Option<Running>,
 }
 
 impl Daemon {
@@ -52,7 +55,14 @@ impl Daemon {
     }
 
     pub(crate) fn connect(&self) -> anyhow::Result<Client> {
-        let daemon = self.link.clone().map(crate::daemon::Running::start).transpose()?;
+        self.connect_for(None)
+    }
+
+    /// Connects to do something that takes this capability: a robot in this process is of a kind
+    /// that has it.
+    pub(crate) fn connect_for(&self, needed: Option<Capability>) -> anyhow::Result<Client> {
+        let robot = self.link.as_ref().map(|link| link.entry(needed)).transpose()?;
+        let daemon = robot.map(Running::start).transpose()?;
         let address = match &daemon {
             Some(daemon) => daemon.lines().to_string(),
             None => self.server.clone(),

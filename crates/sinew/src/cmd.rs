@@ -1,26 +1,26 @@
 //! One module per command.
 
-#[cfg(feature = "vacuum")]
+#[cfg(feature = "daemon")]
 mod config;
-#[cfg(feature = "vacuum")]
+#[cfg(feature = "daemon")]
 mod control;
 #[cfg(feature = "tools")]
 mod decode;
-#[cfg(feature = "vacuum")]
+#[cfg(feature = "sim")]
 mod demo;
 #[cfg(feature = "g1")]
 mod discover;
 #[cfg(feature = "tools")]
 mod encode;
-#[cfg(feature = "vacuum")]
+#[cfg(feature = "daemon")]
 mod robots;
-#[cfg(feature = "vacuum")]
+#[cfg(feature = "daemon")]
 mod serve;
-#[cfg(feature = "vacuum")]
+#[cfg(feature = "sim")]
 mod sim;
 #[cfg(feature = "g1")]
 mod teach;
-#[cfg(feature = "vacuum")]
+#[cfg(feature = "daemon")]
 mod vacuum;
 
 use std::fmt;
@@ -33,29 +33,29 @@ pub(crate) enum Command {
     Decode(decode::Args),
     #[cfg(feature = "tools")]
     Encode(encode::Args),
-    #[cfg(feature = "vacuum")]
+    #[cfg(feature = "sim")]
     Demo(demo::Args),
-    #[cfg(feature = "vacuum")]
+    #[cfg(feature = "daemon")]
     Serve(serve::Args),
-    #[cfg(feature = "vacuum")]
+    #[cfg(feature = "sim")]
     Sim(sim::Args),
-    #[cfg(feature = "vacuum")]
+    #[cfg(feature = "daemon")]
     Robots(robots::RobotsArgs),
-    #[cfg(feature = "vacuum")]
+    #[cfg(feature = "daemon")]
     Status(robots::StatusArgs),
-    #[cfg(feature = "vacuum")]
+    #[cfg(feature = "daemon")]
     Watch(robots::WatchArgs),
-    #[cfg(feature = "vacuum")]
+    #[cfg(feature = "daemon")]
     Stop(robots::StopArgs),
-    #[cfg(feature = "vacuum")]
+    #[cfg(feature = "daemon")]
     Control(control::Args),
-    #[cfg(feature = "vacuum")]
+    #[cfg(feature = "daemon")]
     Vacuum(vacuum::Args),
     #[cfg(feature = "g1")]
     Teach(teach::Args),
     #[cfg(feature = "g1")]
     Discover(discover::Args),
-    #[cfg(feature = "vacuum")]
+    #[cfg(feature = "daemon")]
     Config(config::Args),
 }
 
@@ -67,29 +67,29 @@ impl Command {
             Command::Decode(args) => decode::run(&args, json),
             #[cfg(feature = "tools")]
             Command::Encode(args) => encode::run(args, json),
-            #[cfg(feature = "vacuum")]
+            #[cfg(feature = "sim")]
             Command::Demo(args) => demo::run(&args, json),
-            #[cfg(feature = "vacuum")]
+            #[cfg(feature = "daemon")]
             Command::Serve(args) => serve::run(&args, json),
-            #[cfg(feature = "vacuum")]
+            #[cfg(feature = "sim")]
             Command::Sim(args) => sim::run(&args, json),
-            #[cfg(feature = "vacuum")]
+            #[cfg(feature = "daemon")]
             Command::Robots(args) => robots::robots(&args, json),
-            #[cfg(feature = "vacuum")]
+            #[cfg(feature = "daemon")]
             Command::Status(args) => robots::status(&args, json),
-            #[cfg(feature = "vacuum")]
+            #[cfg(feature = "daemon")]
             Command::Watch(args) => robots::watch(&args, json),
-            #[cfg(feature = "vacuum")]
+            #[cfg(feature = "daemon")]
             Command::Stop(args) => robots::stop(&args, json),
-            #[cfg(feature = "vacuum")]
+            #[cfg(feature = "daemon")]
             Command::Control(args) => control::run(&args, json),
-            #[cfg(feature = "vacuum")]
+            #[cfg(feature = "daemon")]
             Command::Vacuum(args) => vacuum::run(&args, json),
             #[cfg(feature = "g1")]
             Command::Teach(args) => teach::run(&args, json),
             #[cfg(feature = "g1")]
             Command::Discover(args) => discover::run(&args, json),
-            #[cfg(feature = "vacuum")]
+            #[cfg(feature = "daemon")]
             Command::Config(args) => config::run(&args, json),
         }
     }
@@ -109,14 +109,14 @@ impl std::error::Error for Usage {}
 
 /// The daemon's code for what went wrong, if it was the daemon that refused.
 pub(crate) fn code(error: &anyhow::Error) -> Option<&str> {
-    #[cfg(feature = "vacuum")]
+    #[cfg(feature = "daemon")]
     return error.downcast_ref::<sinew_robot::Refusal>().map(|refusal| refusal.code.as_str());
-    #[cfg(not(feature = "vacuum"))]
+    #[cfg(not(feature = "daemon"))]
     return error.downcast_ref::<Usage>().map(|_| "usage");
 }
 
 /// A duration such as `3s`, `500ms` or `2m`.
-#[cfg(feature = "vacuum")]
+#[cfg(feature = "daemon")]
 fn duration(text: &str) -> Result<std::time::Duration, String> {
     use std::time::Duration;
     let wrong = || format!("wanted a duration such as 3s or 500ms, got {text:?}");

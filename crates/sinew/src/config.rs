@@ -4,24 +4,75 @@ use std::{
     env, fs,
     net::SocketAddr,
     path::{Path, PathBuf},
-    time::Duration,
+    str::FromStr,
 };
 
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
-use sinew_io::Address;
-use sinew_robot::vacuum::Settings;
-use sinew_wire::gd32::Profile;
+use sinew_io::{
+    Address,
+    kind::{self, Entry, KINDS, Kind},
+};
+use sinew_robot::capability::Capability;
 
 /// The file that is read when it is there and no other is named.
 pub(crate) const DEFAULT_FILE: &str = "sinew.toml";
 
 /// The whole configuration.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Config {
     pub(crate) server: Server,
-    pub(crate) robot: Vec<Robot>,
+    pub(crate) robot: Vec<Entry>,
+}
+
+/// The configuration as it stands in a file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Tables {
+    server: Server,
+    robot: Vec<kind::Settings>,
+}
+
+/// A robot's link as it is given to a flag: `[KIND=]ADDRESS`.
+#[derive(Clone)]
+pub(crate) struct Link {
+    kind: Option<&'static dyn Kind>,
+    address: Address,
+}
+
+impl FromStr for Link {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // An address has its colon before any sign of equality.
+        let (kind, address) = match text.split_once('=') {
+            Some((kind, address)) if !kind.contains(':') => {
+                let kind = kind::by_name(KINDS, kind).map_err(|error| error.to_string())?;
+                (Some(kind), address)
+            }
+            _ => (None, text),
+        };
+        let address: Address =
+            address.parse().map_err(|error: sinew_io::AddressError| error.to_string())?;
+        Ok(Link { kind, address })
+    }
+}
+
+impl Link {
+    /// The robot at this link, of the kind that was given, or of the first that takes such links
+    /// and can do what is needed.
+    pub(crate) fn entry(&self, needed: Option<Capability>) -> anyhow::Result<Entry> {
+        let kind = match self.kind {
+            Some(kind) => kind,
+            None => kind::guess(KINDS, &self.address, needed)?,
+        };
+        Ok(Entry::new(kind, self.address.clone())?)
+    }
+
+    /// A robot of this kind.
+    pub(crate) fn of_kind(kind: &str, address: &Address) -> anyhow::Result<Entry> {
+        Ok(Entry::new(kind::by_name(KINDS, kind)?, address.clone())?)
+    }
 }
 
 /// Where to listen, and for whom.
@@ -48,63 +99,6 @@ pub(crate) struct Server {
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct Port(pub(crate) Option<SocketAddr>);
 
-/// A robot and how it is to be treated.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Robot {
-    #[serde(default = "vacuum_name")]
-    pub(crate) name: String,
-    #[serde(default)]
-    pub(crate) kind: Kind,
-    pub(crate) link: String,
-    #[serde(default = "deadman_ms")]
-    pub(crate) deadman_ms: u64,
-    #[serde(default = "max_linear")]
-    pub(crate) max_linear: f32,
-    #[serde(default = "max_angular")]
-    pub(crate) max_angular: f32,
-    #[serde(default)]
-    pub(crate) profile: ProfileName,
-    /// Status packets a second that the link is expected to carry.
-    #[serde(default = "status_hz")]
-    pub(crate) status_hz: f64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
-    #[default]
-    Crl200s,
-    G1,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum ProfileName {
-    #[default]
-    Document,
-    Later,
-}
-
-fn vacuum_name() -> String {
-    "vacuum".into()
-}
-
-fn deadman_ms() -> u64 {
-    Settings::default().deadman.as_millis() as u64
-}
-
-fn max_linear() -> f32 {
-    Settings::default().max_linear
-}
-
-fn max_angular() -> f32 {
-    Settings::default().max_angular
-}
-
-fn status_hz() -> f64 {
-    110.0
-}
-
 impl Config {
     /// Reads the file named, or the default one if it is there.
     pub(crate) fn load(path: Option<&Path>) -> anyhow::Result<Self> {
@@ -121,21 +115,26 @@ impl Config {
 
     pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
         let table: toml::Table = text.parse().context("not TOML")?;
-        let wanted = toml::Table::try_from(Config {
-            robot: vec![Robot::vacuum(String::new())],
+        let wanted = toml::Table::try_from(Tables {
+            robot: Vec::new(),
             server: Server { token_file: Some("x".into()), ..Server::default() },
         })?;
         check_keys("", &toml::Value::Table(table), &toml::Value::Table(wanted))?;
-        let config: Config = toml::from_str(text)?;
-        for robot in &config.robot {
-            robot.check()?;
-        }
-        let mut names: Vec<_> = config.robot.iter().map(|robot| &robot.name).collect();
+        let Tables { server, robot } = toml::from_str(text)?;
+        let read = |robot: &kind::Settings| Entry::read(KINDS, robot);
+        let robot: Vec<_> = robot.iter().map(read).collect::<Result<_, _>>()?;
+        let mut names: Vec<_> = robot.iter().map(|robot| &robot.name).collect();
         names.sort();
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             bail!("two robots are named {:?}", pair[0]);
         }
-        Ok(config)
+        Ok(Config { server, robot })
+    }
+
+    /// As it would stand in a file.
+    pub(crate) fn to_tables(&self) -> impl Serialize + use<> {
+        let robot = self.robot.iter().map(Entry::to_table).collect();
+        Tables { server: self.server.clone(), robot }
     }
 }
 
@@ -156,78 +155,9 @@ fn check_keys(place: &str, given: &toml::Value, wanted: &toml::Value) -> anyhow:
                 check_keys(&format!("{place}{key}."), value, known)?;
             }
         }
-        (toml::Value::Array(given), toml::Value::Array(wanted)) => {
-            for (value, known) in given.iter().zip(wanted.iter().cycle()) {
-                check_keys(place, value, known)?;
-            }
-        }
         _ => {}
     }
     Ok(())
-}
-
-impl Robot {
-    /// A vacuum at this address.
-    pub(crate) fn vacuum(link: String) -> Self {
-        Robot::new(vacuum_name(), Kind::Crl200s, link)
-    }
-
-    /// A G1 at this address.
-    #[cfg(feature = "g1")]
-    pub(crate) fn g1(link: String) -> Self {
-        Robot::new("g1".into(), Kind::G1, link)
-    }
-
-    fn new(name: String, kind: Kind, link: String) -> Self {
-        Robot {
-            name,
-            kind,
-            link,
-            deadman_ms: deadman_ms(),
-            max_linear: max_linear(),
-            max_angular: max_angular(),
-            profile: ProfileName::default(),
-            status_hz: status_hz(),
-        }
-    }
-
-    pub(crate) fn check(&self) -> anyhow::Result<()> {
-        self.address()?;
-        if !(50..=2000).contains(&self.deadman_ms) {
-            bail!("deadman_ms: wanted 50 to 2000, got {}", self.deadman_ms);
-        }
-        if !(self.max_linear > 0.0 && self.max_linear <= 1.0) {
-            bail!("max_linear: wanted above 0 and at most 1 m/s, got {}", self.max_linear);
-        }
-        if !(self.max_angular > 0.0 && self.max_angular <= 4.0) {
-            bail!("max_angular: wanted above 0 and at most 4 rad/s, got {}", self.max_angular);
-        }
-        if !(1.0..=1000.0).contains(&self.status_hz) {
-            bail!("status_hz: wanted 1 to 1000, got {}", self.status_hz);
-        }
-        if self.name.is_empty() || self.name.contains('/') {
-            bail!("name: wanted a name without a slash, got {:?}", self.name);
-        }
-        Ok(())
-    }
-
-    pub(crate) fn address(&self) -> anyhow::Result<Address> {
-        self.link.parse().with_context(|| format!("link of {}", self.name))
-    }
-
-    pub(crate) fn settings(&self) -> Settings {
-        Settings {
-            profile: match self.profile {
-                ProfileName::Document => Profile::DOCUMENT,
-                ProfileName::Later => Profile::LATER,
-            },
-            deadman: Duration::from_millis(self.deadman_ms),
-            max_linear: self.max_linear,
-            max_angular: self.max_angular,
-            status_period: Duration::from_secs_f64(1.0 / self.status_hz),
-            ..Settings::default()
-        }
-    }
 }
 
 impl Default for Server {
@@ -254,7 +184,7 @@ fn default_library() -> PathBuf {
     data.join("sinew").join("motions")
 }
 
-impl std::str::FromStr for Port {
+impl FromStr for Port {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {

@@ -1,30 +1,29 @@
 //! A daemon in this process: robots, and the server that offers them.
 
-#[cfg(feature = "g1")]
-mod g1;
-
-use std::{net::SocketAddr, thread};
+use std::{net::SocketAddr, sync::Arc, thread};
 
 use anyhow::Context;
-use sinew_io::{Address, tap::Tap, vacuum::Vacuum};
+#[cfg(feature = "g1")]
+use sinew_io::library::Library;
+use sinew_io::{
+    Around,
+    kind::{Entry, Services},
+};
 use sinew_server::{Addresses, Server};
 use tokio::{runtime::Builder, sync::oneshot};
 
-use crate::config::{Config, Kind, Port, Robot};
+use crate::config::{Config, Port};
 
 /// Robots that run, and a server that is ready to.
 pub(crate) struct Daemon {
     pub(crate) server: Server,
-    vacuums: Vec<Vacuum>,
-    #[cfg(feature = "g1")]
-    g1s: g1::G1s,
 }
 
 impl Daemon {
     /// Opens the ports and starts the robots.
     pub(crate) fn start(
         config: &Config,
-        tap: impl Fn() -> anyhow::Result<Tap>,
+        around: impl Fn() -> anyhow::Result<Vec<Around>>,
     ) -> anyhow::Result<Self> {
         let tokens = match &config.server.token_file {
             Some(path) => sinew_server::Tokens::load(path)
@@ -42,38 +41,23 @@ impl Daemon {
             ..sinew_server::Config::default()
         };
         let mut server = Server::bind(offered.within(files)).context("cannot listen")?;
-        let mut vacuums = Vec::new();
         #[cfg(feature = "g1")]
-        let mut g1s = g1::G1s::new(&config.server.library);
+        let library = Arc::new(Library::new(config.server.library.clone()));
         for robot in &config.robot {
-            let failed = || format!("cannot start {}", robot.name);
-            match robot.kind {
-                Kind::Crl200s => {
-                    let vacuum = Vacuum::spawn(robot.address()?, robot.settings(), tap()?)
-                        .with_context(failed)?;
-                    server.add(&robot.name, vacuum.clone())?;
-                    vacuums.push(vacuum);
-                }
-                #[cfg(feature = "g1")]
-                Kind::G1 => {
-                    g1s.start(&robot.name, robot.address()?, tap()?, &mut server)
-                        .with_context(failed)?;
-                }
-                #[cfg(not(feature = "g1"))]
-                Kind::G1 => anyhow::bail!("{}: this build has no G1", robot.name),
-            }
+            let around = around()?;
+            let started: anyhow::Result<()> = server.add(&robot.name, |audience, epoch| {
+                let services = Services {
+                    around,
+                    epoch,
+                    audience,
+                    #[cfg(feature = "g1")]
+                    library: Arc::clone(&library),
+                };
+                Ok(robot.start(services)?)
+            });
+            started.with_context(|| format!("cannot start {}", robot.name))?;
         }
-        Ok(Daemon {
-            server,
-            vacuums,
-            #[cfg(feature = "g1")]
-            g1s,
-        })
-    }
-
-    /// Whether every robot's thread got real-time priority.
-    pub(crate) fn has_real_time_priority(&self) -> bool {
-        self.vacuums.iter().all(Vacuum::has_real_time_priority)
+        Ok(Daemon { server })
     }
 
     /// Serves until `shutdown` is done, then stops the robots.
@@ -88,11 +72,7 @@ impl Daemon {
             workers.on_thread_start(sinew_io::step_back);
         }
         let runtime = workers.enable_all().build()?;
-        let result = runtime.block_on(self.server.run(shutdown));
-        self.vacuums.iter().for_each(Vacuum::shut_down);
-        #[cfg(feature = "g1")]
-        self.g1s.shut_down();
-        Ok(result?)
+        Ok(runtime.block_on(self.server.run(shutdown))?)
     }
 }
 
@@ -104,17 +84,12 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn start(address: Address) -> anyhow::Result<Self> {
-        let robot = match address {
-            #[cfg(feature = "g1")]
-            Address::Udp { .. } => Robot::g1(address.to_string()),
-            _ => Robot::vacuum(address.to_string()),
-        };
+    pub(crate) fn start(robot: Entry) -> anyhow::Result<Self> {
         let mut config = Config { robot: vec![robot], ..Config::default() };
         config.server.tcp = Port(None);
         config.server.http = Port(None);
         config.server.lines = Port(Some(SocketAddr::from(([127, 0, 0, 1], 0))));
-        let daemon = Daemon::start(&config, || Ok(Tap::default()))?;
+        let daemon = Daemon::start(&config, || Ok(Vec::new()))?;
         let addresses = daemon.server.addresses();
         let (end, ended) = oneshot::channel();
         let thread = thread::spawn(move || {

@@ -1,15 +1,15 @@
 //! The command line: arguments, text and JSON output, exit codes.
 
-#[cfg(feature = "vacuum")]
+#[cfg(feature = "daemon")]
 mod client;
 mod cmd;
-#[cfg(feature = "vacuum")]
+#[cfg(feature = "daemon")]
 mod config;
-#[cfg(feature = "vacuum")]
+#[cfg(feature = "daemon")]
 mod daemon;
 #[cfg(feature = "tools")]
 mod hex;
-#[cfg(feature = "vacuum")]
+#[cfg(feature = "daemon")]
 mod interrupt;
 mod output;
 

@@ -42,7 +42,7 @@ pub(crate) fn printable_json(json: &impl Display) -> String {
 }
 
 /// Says that a command was carried out: nothing for people, an object for programs.
-#[cfg(feature = "vacuum")]
+#[cfg(feature = "daemon")]
 pub(crate) fn done(json: bool) -> anyhow::Result<u8> {
     if json {
         let mut out = io::stdout().lock();

@@ -22,8 +22,8 @@ pub(super) struct Crl200s;
 #[serde(default)]
 struct Set {
     deadman_ms: u64,
-    max_linear: f32,
-    max_angular: f32,
+    max_linear: f64,
+    max_angular: f64,
     profile: ProfileName,
     /// Status packets a second that the link is expected to carry.
     status_hz: f64,
@@ -42,12 +42,17 @@ impl Default for Set {
         let vacuum::Settings { deadman, max_linear, max_angular, .. } = Default::default();
         Set {
             deadman_ms: deadman.as_millis() as u64,
-            max_linear,
-            max_angular,
+            max_linear: decimal(max_linear),
+            max_angular: decimal(max_angular),
             profile: ProfileName::default(),
             status_hz: 110.0,
         }
     }
+}
+
+/// The number with as few digits as tell it.
+fn decimal(number: f32) -> f64 {
+    number.to_string().parse().unwrap_or(number.into())
 }
 
 impl Set {
@@ -74,8 +79,8 @@ impl Set {
                 ProfileName::Later => Profile::LATER,
             },
             deadman: Duration::from_millis(self.deadman_ms),
-            max_linear: self.max_linear,
-            max_angular: self.max_angular,
+            max_linear: self.max_linear as f32,
+            max_angular: self.max_angular as f32,
             status_period: Duration::from_secs_f64(1.0 / self.status_hz),
             baud,
             ..vacuum::Settings::default()

@@ -1,8 +1,9 @@
 //! `sinew demo`: everything, without hardware.
 
-use sinew_io::tap::Tap;
-
-use crate::config::Robot;
+use sinew_io::{
+    Address,
+    kind::{Entry, KINDS},
+};
 
 /// Run the daemon with simulated robots, until Ctrl-C.
 #[derive(clap::Args)]
@@ -26,11 +27,8 @@ Ctrl-C stops the robot, then the daemon.";
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     let mut config = args.settings.effective()?;
     if config.robot.is_empty() {
-        config.robot = vec![
-            Robot::vacuum("sim:".into()),
-            #[cfg(feature = "g1")]
-            Robot::g1("sim:".into()),
-        ];
+        let simulated = |kind| Entry::new(kind, Address::Sim { seed: 1 });
+        config.robot = KINDS.iter().copied().map(simulated).collect::<Result<_, _>>()?;
     }
     // What is taught to a robot that is gone afterwards goes with it.
     #[cfg(feature = "g1")]
@@ -39,5 +37,5 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     if !args.settings.has_library() {
         config.server.library = library.path().into();
     }
-    super::serve::serve(&config, || Ok(Tap::default()), json, HINTS)
+    super::serve::serve(&config, || Ok(Vec::new()), json, HINTS)
 }

@@ -1,17 +1,17 @@
 //! `sinew serve`: the daemon.
 
-use std::{io::Write, path::PathBuf};
+use std::{env, ffi::OsString, io::Write, path::PathBuf};
 
 use anyhow::Context;
-use serde_json::json;
+use serde_json::{Value, json};
 use sinew_faults::DatagramFaults;
-use sinew_io::{Address, tap::Tap};
+use sinew_io::{Address, Around, kind::Entry};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     DONE,
     cmd::Usage,
-    config::{Config, Kind, Port, Robot},
+    config::{Config, Link, Port},
     daemon::Daemon,
     output::{BOLD, PLAIN, YELLOW},
 };
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     #[arg(long)]
     trace: bool,
     /// Write all bytes or datagrams to and from the only robot to a file, in the format of the
-    /// serial tap.
+    /// serial tap. Of --fault, --trace and --record the first given is next to the robot.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 }
@@ -48,6 +48,9 @@ pub(crate) struct Settings {
     #[cfg(feature = "g1")]
     #[arg(long, value_name = "LINK")]
     g1: Option<Address>,
+    /// A robot of any kind, as `serial:/dev/ttyS3` or `g1=sim:`; may be given several times.
+    #[arg(long = "link", value_name = "[KIND=]LINK")]
+    links: Vec<Link>,
     /// Document 003's interface: ADDRESS:PORT, port 0 for any, or off.
     #[arg(long, value_name = "ADDR")]
     tcp: Option<Port>,
@@ -70,15 +73,41 @@ pub(crate) struct Settings {
     /// A name by which browsers may know this machine; may be given several times.
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
+    /// A setting of a robot, as `deadman_ms=200` for all that have it, or `g1.idle_exit_ms=60000`
+    /// for one; may be given several times.
+    #[arg(long = "set", value_name = "[ROBOT.]KEY=VALUE", value_parser = setting)]
+    set: Vec<Setting>,
     /// How long a velocity counts without a new one, in milliseconds.
     #[arg(long, value_name = "MS")]
     deadman_ms: Option<u64>,
     /// Fastest allowed, m/s.
     #[arg(long, value_name = "M/S")]
-    max_linear: Option<f32>,
+    max_linear: Option<f64>,
     /// Fastest allowed turn, rad/s.
     #[arg(long, value_name = "RAD/S")]
-    max_angular: Option<f32>,
+    max_angular: Option<f64>,
+}
+
+/// A setting that was given as a flag.
+#[derive(Debug, Clone)]
+struct Setting {
+    robot: Option<String>,
+    key: String,
+    value: Value,
+}
+
+fn setting(text: &str) -> Result<Setting, String> {
+    let wrong = || format!("wanted [ROBOT.]KEY=VALUE, got {text:?}");
+    let (key, value) = text.split_once('=').ok_or_else(wrong)?;
+    let (robot, key) = match key.rsplit_once('.') {
+        Some((robot, key)) => (Some(robot.into()), key),
+        None => (None, key),
+    };
+    if key.is_empty() {
+        return Err(wrong());
+    }
+    let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+    Ok(Setting { robot, key: key.into(), value })
 }
 
 impl Settings {
@@ -103,40 +132,69 @@ impl Settings {
             server.library.clone_from(library);
         }
         let given = [
-            self.vacuum.as_ref().map(|address| Robot::vacuum(address.to_string())),
+            self.vacuum.as_ref().map(|link| Link::of_kind("crl200s", link)),
             #[cfg(feature = "g1")]
-            self.g1.as_ref().map(|address| Robot::g1(address.to_string())),
+            self.g1.as_ref().map(|link| Link::of_kind("g1", link)),
         ];
-        for given in given.into_iter().flatten() {
+        let links = self.links.iter().map(|link| link.entry(None));
+        for given in given.into_iter().flatten().chain(links) {
+            let given = given?;
             match config.robot.iter_mut().find(|robot| robot.name == given.name) {
                 Some(robot) => robot.link = given.link,
                 None => config.robot.push(given),
             }
         }
-        for robot in &mut config.robot {
-            robot.deadman_ms = self.deadman_ms.unwrap_or(robot.deadman_ms);
-            robot.max_linear = self.max_linear.unwrap_or(robot.max_linear);
-            robot.max_angular = self.max_angular.unwrap_or(robot.max_angular);
-            robot.check()?;
+        for setting in self.all_set() {
+            apply(&setting, &mut config.robot)?;
         }
         Ok(config)
     }
+
+    fn all_set(&self) -> impl Iterator<Item = Setting> {
+        let flag = |key: &str, value: Option<Value>| {
+            value.map(|value| Setting { robot: None, key: key.into(), value })
+        };
+        let flags = [
+            flag("deadman_ms", self.deadman_ms.map(Value::from)),
+            flag("max_linear", self.max_linear.map(Value::from)),
+            flag("max_angular", self.max_angular.map(Value::from)),
+        ];
+        flags.into_iter().flatten().chain(self.set.iter().cloned())
+    }
+}
+
+/// Sets something for the robot that is named, or for all that have it.
+fn apply(setting: &Setting, robots: &mut [Entry]) -> anyhow::Result<()> {
+    let Setting { robot, key, value } = setting;
+    let named = |entry: &&mut Entry| robot.as_ref().is_none_or(|robot| entry.name == *robot);
+    let mut found = false;
+    for entry in robots.iter_mut().filter(named) {
+        if robot.is_some() || entry.settings.contains_key(key) {
+            entry.set(key, value.clone())?;
+            found = true;
+        }
+    }
+    if !found && !robots.is_empty() {
+        let whose = robot.as_deref().unwrap_or("any robot");
+        return Err(Usage(format!("{key} is no setting of {whose} here")).into());
+    }
+    Ok(())
 }
 
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     let config = args.settings.effective()?;
     args.check(&config.robot)?;
-    serve(&config, || args.tap(), json, "")
+    serve(&config, || args.around(), json, "")
 }
 
 /// Runs a daemon until SIGINT or SIGTERM; once it listens it says so, and `hints` to people.
 pub(super) fn serve(
     config: &Config,
-    tap: impl Fn() -> anyhow::Result<Tap>,
+    around: impl Fn() -> anyhow::Result<Vec<Around>>,
     json: bool,
     hints: &str,
 ) -> anyhow::Result<u8> {
-    let daemon = Daemon::start(config, tap)?;
+    let daemon = Daemon::start(config, around)?;
     ready(config, &daemon, json)?;
     if !json && !hints.is_empty() {
         anstream::println!("{hints}");
@@ -157,9 +215,9 @@ pub(super) fn serve(
 
 impl Args {
     /// Refuses what makes no sense with these robots.
-    fn check(&self, robots: &[Robot]) -> Result<(), Usage> {
+    fn check(&self, robots: &[Entry]) -> Result<(), Usage> {
         let reorders = self.fault.is_some_and(|faults| faults.reorder > 0.0);
-        if reorders && robots.iter().all(|robot| robot.kind != Kind::G1) {
+        if reorders && robots.iter().all(|robot| robot.is_stream()) {
             let message = "--fault: reorder is for the datagrams of a G1, and there is none; a \
                            serial line keeps its order";
             return Err(Usage(message.into()));
@@ -172,19 +230,31 @@ impl Args {
         Ok(())
     }
 
-    fn tap(&self) -> anyhow::Result<Tap> {
-        let mut tap = Tap::default();
+    /// What is put around each link, in the order of the flags.
+    fn around(&self) -> anyhow::Result<Vec<Around>> {
+        let mut all = Vec::new();
         if let Some(faults) = self.fault {
-            tap = tap.with_faults(faults, 1);
+            all.push((self.order("fault"), Around::Faults(faults, 1)));
         }
         if self.trace {
-            tap = tap.with_trace();
+            all.push((self.order("trace"), Around::Trace));
         }
         if let Some(path) = &self.record {
             let failed = || format!("cannot record to {}", path.display());
-            tap = tap.with_record(path).with_context(failed)?;
+            all.push((self.order("record"), Around::record(path).with_context(failed)?));
         }
-        Ok(tap)
+        all.sort_by_key(|(place, _)| *place);
+        Ok(all.into_iter().map(|(_, around)| around).collect())
+    }
+
+    /// Where a flag stands among the arguments.
+    fn order(&self, flag: &str) -> usize {
+        let long = format!("--{flag}");
+        let is_it = |argument: OsString| {
+            let text = argument.to_string_lossy();
+            *text == *long || text.starts_with(&format!("{long}="))
+        };
+        env::args_os().position(is_it).unwrap_or_default()
     }
 }
 
@@ -196,7 +266,7 @@ fn ready(config: &Config, daemon: &Daemon, json: bool) -> anyhow::Result<()> {
         let robots: Vec<_> = config
             .robot
             .iter()
-            .map(|robot| json!({ "name": robot.name, "kind": robot.kind }))
+            .map(|robot| json!({ "name": robot.name, "kind": robot.kind.name() }))
             .collect();
         let ready = json!({
             "type": "ready",
@@ -226,7 +296,7 @@ fn ready(config: &Config, daemon: &Daemon, json: bool) -> anyhow::Result<()> {
     for warning in daemon.server.warnings() {
         anstream::eprintln!("{}warning:{PLAIN} {warning}", YELLOW.render());
     }
-    if !daemon.has_real_time_priority() {
+    if !daemon.server.has_real_time_priority() {
         anstream::eprintln!(
             "note: no real-time priority, so the heartbeat depends on the machine's load \
              (CAP_SYS_NICE allows it)"

@@ -11,8 +11,8 @@ use sinew_faults::DatagramFaults;
 use sinew_io::sim::Simulator;
 #[cfg(feature = "g1")]
 use sinew_io::{
+    Around,
     sim::{Discovery, G1Options, G1Simulator, Hand},
-    tap::Tap,
 };
 #[cfg(feature = "g1")]
 use sinew_sim::g1::Script;
@@ -91,18 +91,21 @@ enum Operator {
 impl G1 {
     fn start(&self) -> anyhow::Result<G1Simulator> {
         let operator = (self.operator == Operator::Wave).then_some(Script::Wave);
+        let robot = sinew_sim::g1::Options {
+            seed: self.seed,
+            operator,
+            restart_every: self.restart_every,
+            ..Default::default()
+        };
         let options = G1Options {
-            robot: sinew_sim::g1::Options { seed: self.seed, operator, ..Default::default() },
+            robot,
             listen: self.teach,
             store: self.store.clone(),
             discovery: self.discovery.clone().map(Discovery::new),
         };
-        let mut tap = Tap::default();
-        if let Some(faults) = self.fault {
-            // Other luck than that of a daemon with the same faults.
-            tap = tap.with_faults(faults, 2);
-        }
-        let simulator = G1Simulator::spawn_with(options, tap, self.restart_every)?;
+        // Other luck than that of a daemon with the same faults.
+        let around = self.fault.map(|faults| Around::Faults(faults, 2)).into_iter().collect();
+        let simulator = G1Simulator::spawn_with(options, around)?;
         if self.operator == Operator::Stdin {
             let hand = simulator.hand();
             std::thread::spawn(move || operate(&hand));
