@@ -61,6 +61,8 @@ fn commands_talk_to_the_daemon() {
         (&["control", "led", "Enable"], 1, "led supports Configure"),
         (&["control", "led", "Configure", "state=300"], 1, "0 to 255"),
         (&["control", "mcu", "Disable"], 1, "not_confirmed"),
+        // A verb in any case.
+        (&["control", "mcu", "disable"], 1, "not_confirmed"),
         (&["vacuum", "imu", "calibrate"], 1, "not_confirmed"),
         (&["vacuum", "raw", "0x99", "00"], 1, "not_confirmed"),
         (&["vacuum", "raw", "0x199"], 2, "0x199"),
@@ -91,6 +93,9 @@ fn the_list_of_components_needs_no_daemon() {
     let list = run(&dir, &["control"]).ok().stdout;
     assert_eq!(list.lines().count(), 31, "{list}");
     assert!(list.contains("mcu          Disable    no config"), "{list}");
+    assert!(list.contains("lidar        Enable     [pwm]"), "{list}");
+    let help = run(&dir, &["control", "--help"]).ok().stdout;
+    assert!(help.contains("lidar        Enable     [pwm]"), "{help}");
     let list = run(&dir, &["control", "--json"]).ok().json();
     assert_eq!(list.as_array().unwrap().len(), 12);
 }
