@@ -99,6 +99,19 @@ impl Feed {
     }
 }
 
+impl Feed {
+    /// Logs an event: a link that is down with its reason, so that it is known without a client.
+    fn log(&self, event: &Value) {
+        let robot = self.robot.trim_matches('"');
+        let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
+        match (text("/link/state"), text("/link/reason")) {
+            (Some(state), Some(reason)) => tracing::warn!(robot, "link {state}: {reason}"),
+            (Some(state), None) => tracing::info!(robot, "link {state}"),
+            (None, _) => tracing::debug!(robot, "{event}"),
+        }
+    }
+}
+
 type Rings = OnceLock<Vec<(&'static str, Arc<Ring>)>>;
 
 fn find<'a>(rings: &'a Rings, name: &str) -> Option<&'a Arc<Ring>> {
@@ -124,6 +137,7 @@ impl Audience for Feed {
     }
 
     fn event(&self, event: Value) {
+        self.log(&event);
         let text = event.to_string();
         self.events.publish(|form| self.write(form, &Topic::Events, &text).into());
     }

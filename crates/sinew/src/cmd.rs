@@ -27,6 +27,9 @@ use std::fmt;
 
 use clap::Subcommand;
 
+#[cfg(feature = "daemon")]
+use crate::log::Level;
+
 #[derive(Subcommand)]
 pub(crate) enum Command {
     #[cfg(feature = "tools")]
@@ -60,6 +63,17 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// What is logged when nothing else was asked for.
+    #[cfg(feature = "daemon")]
+    pub(crate) fn log_level(&self) -> Level {
+        match self {
+            #[cfg(feature = "sim")]
+            Command::Demo(_) => Level::Info,
+            Command::Serve(_) => Level::Info,
+            _ => Level::Warn,
+        }
+    }
+
     /// Runs the command and returns the process's exit code.
     pub(crate) fn run(self, json: bool) -> anyhow::Result<u8> {
         match self {

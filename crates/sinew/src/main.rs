@@ -11,6 +11,8 @@ mod daemon;
 mod hex;
 #[cfg(feature = "daemon")]
 mod interrupt;
+#[cfg(feature = "daemon")]
+mod log;
 mod output;
 
 use std::{io::Write, process::ExitCode};
@@ -33,10 +35,15 @@ struct Args {
     /// Print JSON.
     #[arg(long, global = true)]
     json: bool,
+    #[cfg(feature = "daemon")]
+    #[command(flatten)]
+    log: log::Args,
 }
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    #[cfg(feature = "daemon")]
+    args.log.begin(args.command.log_level());
     match args.command.run(args.json) {
         Ok(code) => ExitCode::from(code),
         Err(error) if output::is_broken_pipe(&error) => ExitCode::from(DONE),

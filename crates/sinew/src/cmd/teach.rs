@@ -125,9 +125,9 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     // A file that cannot be read needs no daemon.
     if let Verb::Import { file, name, format } = &args.verb {
         let read = library::read(file, name.as_deref(), *format)?;
-        return library::import(&mut args.daemon.connect()?, read, json);
+        return library::import(&mut args.daemon.connect_for(TEACH)?, read, json);
     }
-    let mut client = args.daemon.connect()?;
+    let mut client = args.daemon.connect_for(TEACH)?;
     let client = &mut client;
     let command = match &args.verb {
         Verb::Record { name, duration, library } => {
