@@ -11,4 +11,6 @@ mod g1;
 mod library;
 mod orders;
 mod support;
+#[cfg(feature = "g1")]
+mod teaching;
 mod vacuum;
