@@ -7,7 +7,7 @@
 //! socket: every call brings the time, and what is to be sent is fetched.
 //!
 //! What keeps it safe: a stop is sent at once and drops everything that waits; teaching ends by
-//! itself when nobody asks for anything, when the link is gone too long, and on
+//! itself when no client asks for anything, when the link is gone too long, and on
 //! [`close`](Session::close); nothing a peer sends changes anything unless its check, its size, its
 //! number and its values are right.
 

@@ -121,7 +121,7 @@ pub struct Action {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Somebody taught it.
+    /// The robot was taught it.
     Taught,
     /// The robot came with it.
     Preset,

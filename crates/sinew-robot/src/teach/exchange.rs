@@ -109,9 +109,11 @@ impl Session {
     fn notice(&mut self, notice: Notice) {
         let notices = &mut self.outbox.notices;
         if notices.len() >= MAX_NOTICES {
-            // A pose is the least loss: the next one replaces it.
+            // A pose is the least loss, since the next one replaces it; a reply is the greatest.
             let is_pose = |notice: &Notice| matches!(notice, Notice::Event(Event::Status { .. }));
-            notices.remove(notices.iter().position(is_pose).unwrap_or(0));
+            let is_event = |notice: &Notice| matches!(notice, Notice::Event(_));
+            let pose = notices.iter().position(is_pose);
+            notices.remove(pose.or_else(|| notices.iter().position(is_event)).unwrap_or(0));
             self.state.counters.events_lost += 1;
         }
         notices.push_back(notice);

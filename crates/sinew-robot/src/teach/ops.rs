@@ -22,7 +22,12 @@ pub struct Op {
     pub takes: &'static [&'static str],
     /// What its answer has.
     pub answers: &'static str,
+    #[serde(skip)]
+    parse: Parse,
 }
+
+/// Reads the members that a row allows.
+type Parse = fn(&Members<'_>) -> Result<Request, Refusal>;
 
 /// The thirteen of them.
 pub const OPS: &[Op] = &[
@@ -30,11 +35,21 @@ pub const OPS: &[Op] = &[
         "list",
         "the actions that the robot keeps",
         "`actions`: `id`, `name`, `kind` (`taught`, `preset`), `duration_ms` (null when unknown)",
+        |_| Ok(Request::Robot(RobotRequest::List)),
     ),
-    op("enter", "make the arms compliant", "`pose_known`"),
-    op("exit", "make the arms stiff again", ""),
-    Op { takes: &["name"], ..op("record_start", "begin to record", "`name`") },
-    op("record_stop", "end the recording", "`frames`, `duration_ms`, `largest_gap_ms`"),
+    op("enter", "make the arms compliant", "`pose_known`", |_| {
+        Ok(Request::Robot(RobotRequest::Enter))
+    }),
+    op("exit", "make the arms stiff again", "", |_| Ok(Request::Robot(RobotRequest::Exit))),
+    Op {
+        takes: &["name"],
+        ..op("record_start", "begin to record", "`name`", |members| {
+            Ok(Request::Robot(RobotRequest::RecordStart { name: members.new_name("name")? }))
+        })
+    },
+    op("record_stop", "end the recording", "`frames`, `duration_ms`, `largest_gap_ms`", |_| {
+        Ok(Request::Robot(RobotRequest::RecordStop))
+    }),
     Op {
         takes: &["name", "loop", "library"],
         ..op(
@@ -42,6 +57,7 @@ pub const OPS: &[Op] = &[
             "store the recording in the robot and keep it in the library, or do only that",
             "`name`, `frames`, `keyframes`, `error_rad` (how far it is off at most), \
              `duration_ms`, `library`, `note`",
+            |members| members.save(),
         )
     },
     Op {
@@ -52,24 +68,30 @@ pub const OPS: &[Op] = &[
             "play what the robot keeps; from the library what it does not, or not so",
             "`id` (null from the library), `name`, `note`; from the library also `pieces`, \
              `duration_ms`, `error_rad`, `limited`; the end is an event",
+            |members| members.play(),
         )
     },
-    op("stop", "end playback and teaching", "`note`: what the robot can be trusted to do"),
+    op("stop", "end playback and teaching", "`note`: what the robot can be trusted to do", |_| {
+        Ok(Request::Robot(RobotRequest::Stop))
+    }),
     Op {
         needs: &["name", "new_name"],
         takes: &["library"],
-        ..op("rename", "give an action another name", "`name`, `new_name`, `library`")
+        ..op("rename", "give an action another name", "`name`, `new_name`, `library`", |members| {
+            members.rename()
+        })
     },
     Op {
         target: true,
         takes: &["library"],
-        ..op("delete", "remove an action", "`name`, `library`")
+        ..op("delete", "remove an action", "`name`, `library`", |members| members.delete())
     },
     op(
         "library",
         "what the library holds",
         "`motions`: `name`, `created`, `duration_ms`, `frames`, `keyframes`; `problems`: `file`, \
          `message`",
+        |_| Ok(Request::Library(LibraryRequest::List)),
     ),
     Op {
         needs: &["name"],
@@ -78,6 +100,7 @@ pub const OPS: &[Op] = &[
             "show",
             "give a motion of the library, 2,000 frames at a time",
             "the motion as its file has it, `frames_total`, `next` (the `from` of the rest)",
+            |members| members.show(),
         )
     },
     Op {
@@ -87,6 +110,7 @@ pub const OPS: &[Op] = &[
             "import",
             "put a motion into the library; in parts, if it is long",
             "`frames` so far, `dropped` joints",
+            |members| members.import(),
         )
     },
 ];
@@ -94,8 +118,8 @@ pub const OPS: &[Op] = &[
 /// Members that belong to the message and not to the request.
 const ENVELOPE: [&str; 4] = ["type", "robot", "req", "confirm"];
 
-const fn op(op: &'static str, what: &'static str, answers: &'static str) -> Op {
-    Op { op, what, needs: &[], target: false, takes: &[], answers }
+const fn op(op: &'static str, what: &'static str, answers: &'static str, parse: Parse) -> Op {
+    Op { op, what, needs: &[], target: false, takes: &[], answers, parse }
 }
 
 /// Parses the members of a `Teach`.
@@ -106,20 +130,7 @@ pub fn parse(members: &Map<String, Value>) -> Result<Request, Refusal> {
         return Err(invalid(format!("op: wanted one of {}, got {got}", ops.join(", "))));
     };
     row.check(members)?;
-    let members = Members { op: row.op, members };
-    Ok(match row.op {
-        "play" => members.play()?,
-        "library" => Request::Library(LibraryRequest::List),
-        "show" => Request::Library(LibraryRequest::Show {
-            name: members.needed("name")?,
-            from: members.number("from")?,
-        }),
-        "import" => Request::Library(members.import()?),
-        _ if row.takes.contains(&"library") && members.flag("library")? => {
-            Request::Library(members.of_library()?)
-        }
-        _ => Request::Robot(members.of_robot()?),
-    })
+    (row.parse)(&Members { op: row.op, members })
 }
 
 impl Op {
@@ -232,41 +243,16 @@ impl Members<'_> {
         }
     }
 
-    fn of_robot(&self) -> Result<RobotRequest, Refusal> {
-        Ok(match self.op {
-            "list" => RobotRequest::List,
-            "enter" => RobotRequest::Enter,
-            "exit" => RobotRequest::Exit,
-            "record_start" => RobotRequest::RecordStart { name: self.new_name("name")? },
-            "record_stop" => RobotRequest::RecordStop,
-            "save" => {
-                RobotRequest::Save { name: self.new_name("name")?, looped: self.flag("loop")? }
-            }
-            "rename" => {
-                let (name, new_name) = self.names()?;
-                RobotRequest::Rename { name, new_name }
-            }
-            "delete" => RobotRequest::Delete { action: self.target()? },
-            _ => RobotRequest::Stop,
-        })
-    }
-
-    fn of_library(&self) -> Result<LibraryRequest, Refusal> {
-        Ok(match self.op {
-            "save" => {
-                let name = self.new_name("name")?;
-                if self.flag("loop")? {
-                    let message = "loop: a motion of the library repeats when play is told so";
-                    return Err(invalid(message.into()));
-                }
-                LibraryRequest::Keep { name }
-            }
-            "rename" => {
-                let (name, new_name) = self.names()?;
-                LibraryRequest::Rename { name, new_name }
-            }
-            _ => LibraryRequest::Delete { name: self.motion(self.target()?)? },
-        })
+    fn save(&self) -> Result<Request, Refusal> {
+        let (name, looped) = (self.new_name("name")?, self.flag("loop")?);
+        if !self.flag("library")? {
+            return Ok(Request::Robot(RobotRequest::Save { name, looped }));
+        }
+        if looped {
+            let message = "loop: a motion of the library repeats when play is told so";
+            return Err(invalid(message.into()));
+        }
+        Ok(Request::Library(LibraryRequest::Keep { name }))
     }
 
     fn play(&self) -> Result<Request, Refusal> {
@@ -278,10 +264,9 @@ impl Members<'_> {
             looped: self.flag("loop")?,
             speed: self.speed()?,
         };
-        Ok(if self.flag("library")? {
-            Request::Perform { name: self.motion(action)?, how }
-        } else {
-            Request::Robot(RobotRequest::Play { action, how, keyframes: None })
+        Ok(match self.flag("library")? {
+            true => Request::Perform { name: self.motion(action)?, how },
+            false => Request::Robot(RobotRequest::Play { action, how, keyframes: None }),
         })
     }
 
@@ -295,16 +280,35 @@ impl Members<'_> {
         }
     }
 
-    fn names(&self) -> Result<(String, String), Refusal> {
-        Ok((self.needed("name")?, self.needed("new_name").and_then(checked)?))
+    fn rename(&self) -> Result<Request, Refusal> {
+        let name = self.needed("name")?;
+        let new_name = self.needed("new_name").and_then(checked)?;
+        Ok(match self.flag("library")? {
+            true => Request::Library(LibraryRequest::Rename { name, new_name }),
+            false => Request::Robot(RobotRequest::Rename { name, new_name }),
+        })
     }
 
-    fn import(&self) -> Result<LibraryRequest, Refusal> {
+    fn delete(&self) -> Result<Request, Refusal> {
+        let action = self.target()?;
+        Ok(match self.flag("library")? {
+            true => Request::Library(LibraryRequest::Delete { name: self.motion(action)? }),
+            false => Request::Robot(RobotRequest::Delete { action }),
+        })
+    }
+
+    fn show(&self) -> Result<Request, Refusal> {
+        let (name, from) = (self.needed("name")?, self.number("from")?);
+        Ok(Request::Library(LibraryRequest::Show { name, from }))
+    }
+
+    fn import(&self) -> Result<Request, Refusal> {
         let document = self.get("document").unwrap_or(&Value::Null);
         let read = Document::from_value(document.clone(), &G1_ARMS);
         let (document, dropped) = read.map_err(|error| invalid(format!("{}: {error}", self.op)))?;
-        let (append, more) = (self.flag("append")?, self.flag("more")?);
-        Ok(LibraryRequest::Import { document: Box::new(document), dropped, append, more })
+        let (document, append, more) =
+            (Box::new(document), self.flag("append")?, self.flag("more")?);
+        Ok(Request::Library(LibraryRequest::Import { document, dropped, append, more }))
     }
 
     fn interpolation(&self) -> Result<Interpolation, Refusal> {

@@ -24,7 +24,7 @@ pub struct Settings {
     /// How often teaching is maintained.
     #[serde(rename = "maintain_ms", serialize_with = "milliseconds")]
     pub maintain: Duration,
-    /// How long teaching goes on while nobody asks for anything; `list` does not count, since
+    /// How long teaching goes on while no client asks for anything; `list` does not count, since
     /// programs ask for it by themselves.
     #[serde(rename = "idle_exit_ms", serialize_with = "milliseconds")]
     pub idle_exit: Duration,

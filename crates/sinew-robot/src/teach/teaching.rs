@@ -11,7 +11,7 @@ use super::{
 };
 
 /// How long a silent robot is taken to be teaching still. After as long a peer forgets who taught
-/// it, so what it does then is anybody's guess.
+/// it, so what it does then is not known.
 pub(super) const FORGOTTEN: Duration = Duration::from_secs(10);
 
 /// What keeps teaching up, and what ends it.

@@ -107,7 +107,7 @@ fn wait(client: &mut Client, interrupted: &Interrupted, json: bool) -> anyhow::R
             client.send(super::teach("stop"))?;
         }
         if over.is_some_and(|since| since.elapsed() > BEHIND) {
-            // It ended before it was asked about, so nobody says why.
+            // It ended before it was asked about, so no event says why.
             progress.end();
             return Ok(DONE);
         }
