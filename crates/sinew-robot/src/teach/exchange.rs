@@ -19,7 +19,7 @@ const LARGEST: usize = 1024;
 
 /// What waits to be fetched: datagrams first, then what the caller is to know. A datagram gets its number when it is
 /// fetched, so that one that is dropped leaves no gap.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Outbox {
     datagrams: VecDeque<Message<'static>>,
     notices: VecDeque<Notice>,
@@ -59,6 +59,19 @@ pub(super) enum Waited {
 impl Exchange {
     pub(super) fn command(&self) -> Command {
         self.message.command()
+    }
+}
+
+/// With room from the beginning, so that nothing is allocated while it runs.
+impl Default for Outbox {
+    fn default() -> Self {
+        Outbox {
+            datagrams: VecDeque::with_capacity(MAX_DATAGRAMS),
+            notices: VecDeque::with_capacity(MAX_DATAGRAMS),
+            work: None,
+            sequence: Sequence::default(),
+            sent: VecDeque::with_capacity(MAX_REMEMBERED),
+        }
     }
 }
 
