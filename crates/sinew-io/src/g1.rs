@@ -9,7 +9,9 @@ use std::{
 use serde_json::json;
 use sinew_robot::{
     Order, OrderKind, Origin, Refusal,
-    capability::{Audience, Boxed, Detail, Driver, Figure, Reading, Report, Sensors, sensor_group},
+    capability::{
+        Audience, Boxed, Detail, Driver, Figure, Reading, Report, Robot, Sensors, sensor_group,
+    },
     teach::{
         Answer, Carries, Counters, Event, Link, Reduction, RobotRequest, Session, Settings, State,
     },
@@ -17,10 +19,11 @@ use sinew_robot::{
 
 use crate::{
     Around, Wiring,
+    kind::Services,
     link::{Side, UdpClient},
     pump::{Handle, Policy},
     report::{link_json, members, timestamp_us},
-    teaching::{Recorded, Taught},
+    teaching::{Recorded, Taught, Teaching},
     tell::Listener,
 };
 
@@ -54,6 +57,25 @@ impl G1 {
         let work = Box::new(|job: Reduction| job.run());
         let handle = Handle::spawn(session, link, POLICY, wiring.listener, Some(work))?;
         Ok(G1 { handle })
+    }
+
+    /// Starts a robot that is taught over datagrams, with a library beside it; also its driver.
+    pub fn compose(
+        kind: &'static str,
+        host: &str,
+        port: u16,
+        settings: Settings,
+        services: Services,
+    ) -> io::Result<(Robot, Self)> {
+        let Services { around, epoch, audience, library } = services;
+        let wiring = Wiring { around, epoch, listener: Arc::new(Teller { audience }) };
+        let g1 = G1::spawn(host, port, settings, wiring)?;
+        let mut robot = Robot::new(kind);
+        let driver = Arc::new(g1.clone());
+        robot.drivers.push(("teaching", driver.clone()));
+        robot.sensors.push(driver.clone());
+        robot.teach = Some(Arc::new(Teaching::new(driver, library)));
+        Ok((robot, g1))
     }
 
     /// What the robot is doing.
@@ -126,8 +148,8 @@ impl Sensors for G1 {
 }
 
 /// Tells a robot's clients what its session told.
-pub(crate) struct Teller {
-    pub(crate) audience: Arc<dyn Audience>,
+struct Teller {
+    audience: Arc<dyn Audience>,
 }
 
 impl Listener<Event> for Teller {

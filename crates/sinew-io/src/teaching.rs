@@ -222,7 +222,6 @@ impl Teach for Teaching {
     fn teach(&self, request: Request) -> Result<Task, Refusal> {
         let repeats = request.repeats();
         let nature = Nature {
-            free: request.is_query() || request.is_of_library() || request.is_stop(),
             // A single play ends by itself.
             needs_client: repeats,
             lasts: repeats,

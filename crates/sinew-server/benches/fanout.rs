@@ -8,16 +8,14 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpStream},
     process::{Command as Process, Stdio},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
-use sinew_robot::{Refusal, vacuum::Command};
-use sinew_server::{
-    Boxed, Capability, Config, Happening, Happenings, Reading, Robot, Server, Snapshot,
-    sensor_group,
-};
-use tokio::{io::AsyncReadExt, sync::broadcast};
+use sinew_robot::capability::{Audience, Reading, Robot, Sensors, sensor_group};
+use sinew_server::{Config, Server};
+use tokio::io::AsyncReadExt;
 
 const GROUP: &str = "gd32_status";
 
@@ -42,8 +40,15 @@ fn measure(clients: u64, hz: u64, seconds: u64) {
     let config = Config { tcp: None, http: None, lines: any, ..Config::default() };
     let mut server = Server::bind(config).expect("binds");
     let address = server.addresses().lines.expect("listens");
-    let (statuses, _) = broadcast::channel(1024);
-    server.add("vacuum", Source(statuses.clone())).expect("is new");
+    let mut audience = None;
+    let added: std::io::Result<()> = server.add("vacuum", |told, _| {
+        audience = Some(told);
+        let mut robot = Robot::new("source");
+        robot.sensors.push(Arc::new(Source));
+        Ok(robot)
+    });
+    added.expect("is new");
+    let audience: Arc<dyn Audience> = audience.expect("is there");
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -66,7 +71,7 @@ fn measure(clients: u64, hz: u64, seconds: u64) {
     for number in 0..count {
         let due = begin + Duration::from_secs_f64(number as f64 / hz as f64);
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
-        let _ = statuses.send(number);
+        audience.sensors(&reading(number));
     }
     let (time, used) = (begin.elapsed(), processor_seconds() - before);
     std::thread::sleep(Duration::from_millis(500));
@@ -147,77 +152,31 @@ fn subscribers(address: SocketAddr, clients: u64) {
 }
 
 /// A robot that has nothing but status.
-struct Source(broadcast::Sender<u64>);
+struct Source;
 
-impl Robot for Source {
-    fn kind(&self) -> &'static str {
-        "source"
-    }
-
-    fn capabilities(&self) -> &'static [Capability] {
-        &[Capability::Sensors]
-    }
-
+impl Sensors for Source {
     fn groups(&self) -> &'static [&'static str] {
         &[GROUP]
     }
 
-    fn execute<'a>(&'a self, _: Command, _: &'a str, _: Instant) -> Boxed<'a, Result<(), Refusal>> {
-        Box::pin(async { Ok(()) })
-    }
-
-    fn stop(&self, _: &str) {}
-
-    fn release(&self, _: &str) {}
-
-    fn taken(&self, _: &str) {}
-
-    fn snapshot(&self) -> Snapshot {
-        Snapshot {
-            link: json!({ "state": "ready" }),
-            fresh: true,
-            stopped_by: None,
-            since_seen: None,
-            state: Default::default(),
-            figures: Vec::new(),
-        }
-    }
-
-    fn lasting(&self, _: &str) -> Option<Reading> {
+    fn retained(&self, _: &str) -> Option<Reading> {
         None
-    }
-
-    fn happenings(&self) -> Box<dyn Happenings> {
-        Box::new(Listener(self.0.subscribe()))
     }
 }
 
-struct Listener(broadcast::Receiver<u64>);
-
-impl Happenings for Listener {
-    fn next(&mut self) -> Boxed<'_, Option<Happening>> {
-        Box::pin(async {
-            let number = match self.0.recv().await {
-                Ok(number) => number,
-                Err(broadcast::error::RecvError::Lagged(count)) => {
-                    return Some(Happening::Missed(count));
-                }
-                Err(broadcast::error::RecvError::Closed) => return None,
-            };
-            // As long as a real one.
-            let json = move |_| {
-                let no = json!({ "Bool": false });
-                let values = json!({
-                    "battery_level": { "U8": 75 }, "battery_voltage": { "F32": 15.0 },
-                    "bumper_left": no, "bumper_right": no, "cliff_left_front": no,
-                    "cliff_left_side": no, "cliff_right_front": no, "cliff_right_side": no,
-                    "dock_button": { "U16": 0 }, "dustbox_attached": no, "is_charging": no,
-                    "is_dock_connected": no, "start_button": { "U16": 0 },
-                    "wheel_left": { "U16": number as u16 }, "wheel_right": { "U16": 4464 },
-                });
-                sensor_group(GROUP, number, &values)
-            };
-            Some(Happening::Sensors(Reading { group: GROUP, json: Box::new(json) }))
-        })
-    }
+/// As long as a real one.
+fn reading(number: u64) -> Reading {
+    let json = move |_| {
+        let no = json!({ "Bool": false });
+        let values = json!({
+            "battery_level": { "U8": 75 }, "battery_voltage": { "F32": 15.0 },
+            "bumper_left": no, "bumper_right": no, "cliff_left_front": no,
+            "cliff_left_side": no, "cliff_right_front": no, "cliff_right_side": no,
+            "dock_button": { "U16": 0 }, "dustbox_attached": no, "is_charging": no,
+            "is_dock_connected": no, "start_button": { "U16": 0 },
+            "wheel_left": { "U16": number as u16 }, "wheel_right": { "U16": 4464 },
+        });
+        sensor_group(GROUP, number, &values)
+    };
+    Reading { group: GROUP, json: Box::new(json) }
 }

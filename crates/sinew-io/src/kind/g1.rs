@@ -1,6 +1,6 @@
 //! The Unitree G1 that is taught by datagrams.
 
-use std::{sync::Arc, time::Duration};
+use std::{any::Any, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use sinew_robot::{
@@ -10,11 +10,7 @@ use sinew_robot::{
 use sinew_wire::teach::Layout;
 
 use super::{Error, Kind, Services, Settings, read, table, within};
-use crate::{
-    Address, Wiring,
-    g1::{G1, Teller},
-    teaching::Teaching,
-};
+use crate::{Address, g1::G1};
 
 pub(super) struct G1Kind;
 
@@ -95,7 +91,7 @@ impl Kind for G1Kind {
         services: Services,
     ) -> Result<Robot, Error> {
         let set = Set::read(settings)?;
-        let mut robot = Robot::new(self.name());
+        let mut kept: Option<Box<dyn Any + Send + Sync>> = None;
         let (host, port, layout) = match link {
             Address::Udp { host, port, layout } => (host.clone(), *port, *layout),
             #[cfg(feature = "sim")]
@@ -105,17 +101,13 @@ impl Kind for G1Kind {
                     ..Default::default()
                 })?;
                 let address = simulator.address();
-                robot.keep(simulator);
+                kept = Some(Box::new(simulator));
                 (address.ip().to_string(), address.port(), Layout::Documented)
             }
             other => return Err(Error::Link(format!("this build has no {other} for a G1"))),
         };
-        let Services { around, epoch, audience, library } = services;
-        let wiring = Wiring { around, epoch, listener: Arc::new(Teller { audience }) };
-        let g1 = Arc::new(G1::spawn(&host, port, set.settings(layout), wiring)?);
-        robot.drivers.push(("teaching", g1.clone()));
-        robot.sensors.push(g1.clone());
-        robot.teach = Some(Arc::new(Teaching::new(g1, library)));
+        let (mut robot, _) = G1::compose(self.name(), &host, port, set.settings(layout), services)?;
+        robot.keep(kept);
         Ok(robot)
     }
 }

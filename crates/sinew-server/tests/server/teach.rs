@@ -15,11 +15,15 @@ use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use sinew_io::{
     g1::G1,
+    kind::Services,
     library::Library,
     sim::{G1Options, G1Simulator},
 };
-use sinew_robot::teach::{Link, Settings};
-use sinew_server::{Config, Server, Teacher, Tokens};
+use sinew_robot::{
+    capability::Driver,
+    teach::{Link, Settings},
+};
+use sinew_server::{Config, Server, Tokens};
 use tokio::{
     io::AsyncWriteExt,
     time::{sleep, timeout},
@@ -55,10 +59,19 @@ impl School {
             discovery: None,
         })
         .expect("starts");
-        let g1 = G1::spawn(robot.address(), Settings::default()).expect("starts");
         let library = Arc::new(Library::new(dir.clone()));
         let mut server = Server::bind(config).expect("binds");
-        server.add("g1", Teacher::new(g1.clone(), library)).expect("is new");
+        let mut driver = None;
+        server
+            .add("g1", |audience, epoch| {
+                let services = Services { around: Vec::new(), epoch, audience, library };
+                let (host, port) = (robot.address().ip().to_string(), robot.address().port());
+                let (robot, g1) = G1::compose("g1", &host, port, Settings::default(), services)?;
+                driver = Some(g1);
+                Ok::<_, std::io::Error>(robot)
+            })
+            .expect("is new");
+        let g1 = driver.expect("is started");
         let school = School { server: run(server, Double::new()), g1, dir, _robot: robot };
         school.until("the pose", |school| {
             let state = school.g1.state();

@@ -13,6 +13,7 @@ use std::{
 
 use clap::{Subcommand, ValueEnum};
 use serde_json::{Value, json};
+use sinew_robot::capability::Capability;
 
 use crate::{
     DONE,
@@ -22,6 +23,8 @@ use crate::{
 };
 
 use self::screen::Progress;
+
+const TEACH: Option<Capability> = Some(Capability::Teach);
 
 /// Teach a robot motions and play them.
 #[derive(clap::Args)]
