@@ -123,7 +123,7 @@ fn a_controller_that_never_answers_fails_with_the_step_and_is_tried_again_for_ev
             assert_eq!(failures.count(), attempt);
             let refusal = bench.execute(Command::Vacuum { percent: 1 }).unwrap_err();
             assert_eq!(refusal.code, Code::NotReady);
-            assert!(refusal.message.contains(&reason));
+            assert!(refusal.message.contains(&*reason));
             bench.run(3100 * MS);
             assert!(matches!(bench.session.state().link, Link::Booting { .. }));
         }

@@ -16,11 +16,11 @@ use crate::bench::{Bench, UNIX_TIME, play};
 use crate::perform::perform;
 
 fn order(kind: OrderKind) -> Order {
-    Order { kind, epoch: 1, by: "newcomer".into(), client: 2 }
+    Order { kind, epoch: 1, by: "newcomer".into(), client: Some(2) }
 }
 
 fn origin(now: Instant) -> Origin {
-    Origin { by: "tester".into(), client: 1, epoch: 0, received: now }
+    Origin { by: "tester".into(), client: 1, robot: "g1".into(), epoch: 0, received: now }
 }
 
 fn session(now: Instant) -> Session {
