@@ -25,11 +25,17 @@ const FEATURE_SETS: &[FeatureSet] = &[
     // The vector instructions of the baseline: `std` chooses better ones at run time.
     FeatureSet { name: "wire", packages: &["sinew-wire"], features: "alloc", has_tests: true },
     FeatureSet { name: "tools", packages: &["sinew"], features: "tools", has_tests: true },
-    // One build for the three: a robot's own board runs this.
+    // A robot's own board runs this. Its tests need simulated robots, which the next one has.
     FeatureSet {
         name: "lean",
         packages: &["sinew", "sinew-io", "sinew-server"],
-        features: "sinew/vacuum",
+        features: "sinew/daemon",
+        has_tests: false,
+    },
+    FeatureSet {
+        name: "vacuum",
+        packages: &["sinew", "sinew-io", "sinew-server"],
+        features: "sinew/daemon,sinew/sim",
         has_tests: true,
     },
 ];

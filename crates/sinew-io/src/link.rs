@@ -15,7 +15,9 @@ pub(crate) use around::Side;
 pub(crate) use serial::PtyLink;
 pub(crate) use serial::SerialLink;
 #[cfg(feature = "g1")]
-pub(crate) use udp::{UdpClient, UdpServer};
+pub(crate) use udp::UdpClient;
+#[cfg(all(feature = "g1", feature = "sim"))]
+pub(crate) use udp::UdpServer;
 
 /// A link moves bytes or datagrams, never blocks, and says why it is down.
 ///
@@ -73,60 +75,4 @@ pub trait Link: Send {
 
     /// Whether it keeps no borders between what is sent.
     fn is_stream(&self) -> bool;
-}
-
-impl<L: Link + ?Sized> Link for Box<L> {
-    type Peer = L::Peer;
-
-    fn open(&mut self, now: Instant) -> io::Result<()> {
-        (**self).open(now)
-    }
-
-    fn close(&mut self) {
-        (**self).close();
-    }
-
-    fn is_open(&self) -> bool {
-        (**self).is_open()
-    }
-
-    fn events(&self) -> Option<BorrowedFd<'_>> {
-        (**self).events()
-    }
-
-    fn take_events(&mut self, now: Instant) -> io::Result<()> {
-        (**self).take_events(now)
-    }
-
-    fn receive(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<Option<(usize, L::Peer)>> {
-        (**self).receive(now, buffer)
-    }
-
-    fn send(&mut self, now: Instant, to: L::Peer, bytes: &[u8]) -> io::Result<()> {
-        (**self).send(now, to, bytes)
-    }
-
-    fn flush(&mut self, now: Instant) -> io::Result<()> {
-        (**self).flush(now)
-    }
-
-    fn discard(&mut self) {
-        (**self).discard();
-    }
-
-    fn has_room(&self) -> bool {
-        (**self).has_room()
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        (**self).poll_timeout()
-    }
-
-    fn address_of(&self, peer: L::Peer) -> Option<SocketAddr> {
-        (**self).address_of(peer)
-    }
-
-    fn is_stream(&self) -> bool {
-        (**self).is_stream()
-    }
 }

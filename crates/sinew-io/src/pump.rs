@@ -100,7 +100,7 @@ impl<S: Session> Handle<S> {
     /// Starts the thread, which opens the link and keeps it open.
     pub(crate) fn spawn(
         session: S,
-        link: impl Link<Peer = S::Peer> + 'static,
+        link: Box<dyn Link<Peer = S::Peer>>,
         policy: Policy,
         listener: Arc<dyn Listener<S::Event>>,
         work: Option<Work<S>>,
@@ -159,6 +159,7 @@ impl<S: Session> Handle<S> {
         answered.await.unwrap_or_else(|_| Err(gone()))
     }
 
+    #[cfg(feature = "g1")]
     /// Has a request carried out that is itself a stop: it overtakes everything that waits, and is
     /// carried out even when there is no room for it.
     pub(crate) async fn stop_by(
@@ -250,9 +251,9 @@ impl<S: Session> Jobs<S> {
     }
 }
 
-struct Pump<S: Session, L> {
+struct Pump<S: Session> {
     session: S,
-    link: L,
+    link: Box<dyn Link<Peer = S::Peer>>,
     policy: Policy,
     inbox: Consumer<Mail<S>>,
     shared: Arc<Shared<S>>,
@@ -272,7 +273,7 @@ struct Pump<S: Session, L> {
     unpublished: bool,
 }
 
-impl<S: Session, L: Link<Peer = S::Peer>> Pump<S, L> {
+impl<S: Session> Pump<S> {
     fn run(mut self) {
         let mut buffer = vec![0; BUFFER];
         let mut end_at = None;

@@ -39,7 +39,8 @@ impl Simulator {
         let pty = Pty::open(link)?;
         let path = pty.path().to_owned();
         let controller = Controller::new(options, Instant::now());
-        let handle = Handle::spawn(controller, PtyLink::new(pty)?, POLICY, Arc::new(()), None)?;
+        let handle =
+            Handle::spawn(controller, Box::new(PtyLink::new(pty)?), POLICY, Arc::new(()), None)?;
         Ok(Simulator { path, handle })
     }
 

@@ -1,6 +1,8 @@
 //! A daemon in this process: robots, and the server that offers them.
 
-use std::{net::SocketAddr, sync::Arc, thread};
+#[cfg(feature = "g1")]
+use std::sync::Arc;
+use std::{net::SocketAddr, thread};
 
 use anyhow::Context;
 #[cfg(feature = "g1")]

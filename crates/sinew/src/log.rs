@@ -7,7 +7,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 /// What to log, and how.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct Logging {
     /// What to log to standard error: refusals and links are `info`, links that are down `warn`.
     /// By default `info` for `serve` and `demo`, `warn` otherwise.
     #[arg(long, global = true, value_enum, value_name = "LEVEL", env = "SINEW_LOG")]
@@ -35,7 +35,7 @@ enum Format {
     Json,
 }
 
-impl Args {
+impl Logging {
     /// Begins to log.
     pub(crate) fn begin(&self, default: Level) {
         let level = match self.log.unwrap_or(default) {

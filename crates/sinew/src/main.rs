@@ -37,7 +37,7 @@ struct Args {
     json: bool,
     #[cfg(feature = "daemon")]
     #[command(flatten)]
-    log: log::Args,
+    log: log::Logging,
 }
 
 fn main() -> ExitCode {

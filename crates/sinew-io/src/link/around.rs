@@ -28,6 +28,7 @@ pub(crate) enum Side {
     /// The computer's.
     Host,
     /// The robot's.
+    #[cfg(all(feature = "g1", feature = "sim"))]
     Robot,
 }
 
@@ -46,45 +47,45 @@ impl Around {
     where
         L::Peer: Send,
     {
-        let mut link: Box<dyn Link<Peer = L::Peer>> = Box::new(link);
-        for around in arounds {
-            link = match around {
-                Around::Faults(faults, seed) => Box::new(Faulty::new(link, faults, seed)),
-                Around::Trace => Box::new(Logged { link, side, log: Log::trace() }),
-                Around::Record(file) => Box::new(Logged { link, side, log: Log::record(file) }),
-            };
+        if arounds.is_empty() {
+            return Box::new(link);
         }
-        link
+        let is_stream = link.is_stream();
+        let layers = arounds.into_iter().map(|around| Layer::new(around, is_stream)).collect();
+        Box::new(Layered { link, side, layers, buffer: vec![0; 1 << 16] })
     }
 }
 
-/// A link that writes down what passes.
-struct Logged<L> {
+/// A link with layers around it, the first next to it.
+struct Layered<L: Link> {
     link: L,
     side: Side,
-    log: Log,
-}
-
-impl<L: Link> Logged<L> {
-    fn note(&mut self, now: Instant, inward: bool, peer: L::Peer, bytes: &[u8]) {
-        let way = if inward == (self.side == Side::Host) { Way::In } else { Way::Out };
-        self.log.note(now, way, self.link.address_of(peer), bytes);
-    }
-}
-
-/// A link that loses, damages, repeats, delays and reorders.
-struct Faulty<L: Link> {
-    link: L,
-    /// Inwards and outwards.
-    models: [Model<L::Peer>; 2],
-    /// What came of a stream and did not fit the reader's buffer.
-    rest: Vec<u8>,
+    layers: Vec<Layer<L::Peer>>,
     buffer: Vec<u8>,
+}
+
+enum Layer<P> {
+    Log(Log),
+    /// What goes inwards, and what goes outwards.
+    Faults([Model<P>; 2]),
 }
 
 enum Model<P> {
     Bytes(FaultyBytes, Option<P>),
     Datagrams(FaultyDatagrams<P>),
+}
+
+impl<P: Copy> Layer<P> {
+    fn new(around: Around, is_stream: bool) -> Self {
+        match around {
+            Around::Trace => Layer::Log(Log::trace()),
+            Around::Record(file) => Layer::Log(Log::record(file)),
+            Around::Faults(faults, seed) => Layer::Faults([1, 0].map(|other| match is_stream {
+                true => Model::Bytes(FaultyBytes::new(faults.link, seed ^ other), None),
+                false => Model::Datagrams(FaultyDatagrams::new(faults, seed ^ other)),
+            })),
+        }
+    }
 }
 
 impl<P: Copy> Model<P> {
@@ -116,30 +117,64 @@ impl<P: Copy> Model<P> {
     }
 }
 
-impl<L: Link> Faulty<L> {
-    fn new(link: L, faults: DatagramFaults, seed: u64) -> Self {
-        let models = [1, 0].map(|other| match link.is_stream() {
-            true => Model::Bytes(FaultyBytes::new(faults.link, seed ^ other), None),
-            false => Model::Datagrams(FaultyDatagrams::new(faults, seed ^ other)),
-        });
-        Faulty { link, models, rest: Vec::new(), buffer: vec![0; 1 << 16] }
+impl<L: Link> Layered<L> {
+    /// What comes out of the layers below `height`.
+    fn rise(&mut self, height: usize, now: Instant) -> io::Result<Option<(L::Peer, Vec<u8>)>> {
+        let Some(layer) = height.checked_sub(1) else {
+            let received = self.link.receive(now, &mut self.buffer)?;
+            let bytes = |count| self.buffer.get(..count).unwrap_or_default().to_vec();
+            return Ok(received.map(|(count, peer)| (peer, bytes(count))));
+        };
+        loop {
+            if let Layer::Faults([inward, _]) = &mut self.layers[layer]
+                && let Some(passed) = inward.pop(now)
+            {
+                return Ok(Some(passed));
+            }
+            let Some((peer, bytes)) = self.rise(layer, now)? else { return Ok(None) };
+            match &mut self.layers[layer] {
+                Layer::Faults([inward, _]) => inward.push(now, peer, &bytes),
+                Layer::Log(log) => {
+                    log.note(now, self.side.way(true), self.link.address_of(peer), &bytes);
+                    return Ok(Some((peer, bytes)));
+                }
+            }
+        }
     }
 
-    /// Hands out what there is, as far as it fits.
-    fn hand_out(&mut self, peer: L::Peer, bytes: &[u8], buffer: &mut [u8]) -> (usize, L::Peer) {
-        let count = bytes.len().min(buffer.len());
-        let (fits, rest) = bytes.split_at(count);
-        if let Some(space) = buffer.get_mut(..count) {
-            space.copy_from_slice(fits);
+    /// Sends what came out of the layers from `height` on.
+    fn sink(&mut self, height: usize, now: Instant, to: L::Peer, bytes: &[u8]) -> io::Result<()> {
+        let Some(layer) = height.checked_sub(1) else { return self.link.send(now, to, bytes) };
+        match &mut self.layers[layer] {
+            Layer::Log(log) => {
+                log.note(now, self.side.way(false), self.link.address_of(to), bytes);
+                self.sink(layer, now, to, bytes)
+            }
+            Layer::Faults([_, outward]) => {
+                outward.push(now, to, bytes);
+                self.release(layer, now)
+            }
         }
-        if self.link.is_stream() {
-            self.rest = rest.to_vec();
+    }
+
+    /// Sends what a layer of faults has held back until now.
+    fn release(&mut self, layer: usize, now: Instant) -> io::Result<()> {
+        while let Layer::Faults([_, outward]) = &mut self.layers[layer]
+            && let Some((to, bytes)) = outward.pop(now)
+        {
+            self.sink(layer, now, to, &bytes)?;
         }
-        (count, peer)
+        Ok(())
     }
 }
 
-impl<L: Link> Link for Faulty<L>
+impl Side {
+    fn way(self, inward: bool) -> Way {
+        if inward == (self == Side::Host) { Way::In } else { Way::Out }
+    }
+}
+
+impl<L: Link> Link for Layered<L>
 where
     L::Peer: Send,
 {
@@ -165,31 +200,22 @@ where
         self.link.take_events(now)
     }
 
+    /// The buffer must hold the longest datagram, or what a stream holds back at once: more is lost.
     fn receive(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<Option<(usize, L::Peer)>> {
-        if let (false, Model::Bytes(_, Some(peer))) = (self.rest.is_empty(), &self.models[0]) {
-            let (peer, rest) = (*peer, std::mem::take(&mut self.rest));
-            return Ok(Some(self.hand_out(peer, &rest, buffer)));
-        }
-        loop {
-            if let Some((peer, bytes)) = self.models[0].pop(now) {
-                return Ok(Some(self.hand_out(peer, &bytes, buffer)));
-            }
-            let Some((count, peer)) = self.link.receive(now, &mut self.buffer)? else {
-                return Ok(None);
-            };
-            let bytes = self.buffer.get(..count).unwrap_or_default();
-            self.models[0].push(now, peer, bytes);
-        }
+        Ok(self.rise(self.layers.len(), now)?.map(|(peer, bytes)| {
+            let count = bytes.len().min(buffer.len());
+            buffer[..count].copy_from_slice(&bytes[..count]);
+            (count, peer)
+        }))
     }
 
     fn send(&mut self, now: Instant, to: L::Peer, bytes: &[u8]) -> io::Result<()> {
-        self.models[1].push(now, to, bytes);
-        self.flush(now)
+        self.sink(self.layers.len(), now, to, bytes)
     }
 
     fn flush(&mut self, now: Instant) -> io::Result<()> {
-        while let Some((to, bytes)) = self.models[1].pop(now) {
-            self.link.send(now, to, &bytes)?;
+        for layer in (0..self.layers.len()).rev() {
+            self.release(layer, now)?;
         }
         self.link.flush(now)
     }
@@ -203,69 +229,11 @@ where
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let [inward, outward] = self.models.each_ref().map(Model::poll_timeout);
-        [inward, outward, self.link.poll_timeout()].into_iter().flatten().min()
-    }
-
-    fn address_of(&self, peer: L::Peer) -> Option<SocketAddr> {
-        self.link.address_of(peer)
-    }
-
-    fn is_stream(&self) -> bool {
-        self.link.is_stream()
-    }
-}
-
-impl<L: Link> Link for Logged<L> {
-    type Peer = L::Peer;
-
-    fn open(&mut self, now: Instant) -> io::Result<()> {
-        self.link.open(now)
-    }
-
-    fn close(&mut self) {
-        self.link.close();
-    }
-
-    fn is_open(&self) -> bool {
-        self.link.is_open()
-    }
-
-    fn events(&self) -> Option<BorrowedFd<'_>> {
-        self.link.events()
-    }
-
-    fn take_events(&mut self, now: Instant) -> io::Result<()> {
-        self.link.take_events(now)
-    }
-
-    fn receive(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<Option<(usize, L::Peer)>> {
-        let received = self.link.receive(now, buffer)?;
-        if let Some((count, peer)) = received {
-            self.note(now, true, peer, buffer.get(..count).unwrap_or_default());
-        }
-        Ok(received)
-    }
-
-    fn send(&mut self, now: Instant, to: L::Peer, bytes: &[u8]) -> io::Result<()> {
-        self.note(now, false, to, bytes);
-        self.link.send(now, to, bytes)
-    }
-
-    fn flush(&mut self, now: Instant) -> io::Result<()> {
-        self.link.flush(now)
-    }
-
-    fn discard(&mut self) {
-        self.link.discard();
-    }
-
-    fn has_room(&self) -> bool {
-        self.link.has_room()
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.link.poll_timeout()
+        let held = self.layers.iter().filter_map(|layer| match layer {
+            Layer::Log(_) => None,
+            Layer::Faults(models) => models.iter().filter_map(Model::poll_timeout).min(),
+        });
+        held.chain(self.link.poll_timeout()).min()
     }
 
     fn address_of(&self, peer: L::Peer) -> Option<SocketAddr> {

@@ -130,12 +130,14 @@ impl Link for UdpClient {
 }
 
 /// Datagrams from any peer, and to any.
+#[cfg(feature = "sim")]
 #[derive(Debug)]
 pub(crate) struct UdpServer {
     socket: UdpSocket,
     own: SocketAddr,
 }
 
+#[cfg(feature = "sim")]
 impl UdpServer {
     pub(crate) fn new(socket: UdpSocket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
@@ -147,6 +149,7 @@ impl UdpServer {
     }
 }
 
+#[cfg(feature = "sim")]
 impl Link for UdpServer {
     type Peer = SocketAddr;
 
@@ -203,6 +206,7 @@ impl Link for UdpServer {
 
 /// Whether an address is our own. A socket that listens everywhere has all addresses of this
 /// machine, and none can be bound to those of others.
+#[cfg(feature = "sim")]
 fn is_own(own: SocketAddr, from: SocketAddr) -> bool {
     let everywhere = || own.ip().is_unspecified() && UdpSocket::bind((from.ip(), 0)).is_ok();
     from.port() == own.port() && (from.ip() == own.ip() || everywhere())
@@ -214,6 +218,7 @@ mod tests {
 
     use super::*;
 
+    #[cfg(feature = "sim")]
     #[test]
     fn who_listens_everywhere_has_every_address_of_this_machine() {
         let own = "0.0.0.0:49504".parse().unwrap();

@@ -4,7 +4,7 @@
 //!
 //! `SINEW_E2E_BINARY` names another build to be tested.
 
-#![cfg(feature = "daemon")]
+#![cfg(all(feature = "daemon", feature = "sim"))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[allow(dead_code, reason = "the bench has uses for the rest")]
