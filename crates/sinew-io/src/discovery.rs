@@ -8,8 +8,10 @@ use std::{
 
 use if_addrs::{IfAddr, Interface};
 use serde::Serialize;
+#[cfg(feature = "sim")]
+use sinew_wire::discovery::ANSWER_GROUP;
 pub use sinew_wire::discovery::{ACCESS_POINT, ANSWER_PORT, GROUPS, QUERY_PORT};
-use sinew_wire::discovery::{ANSWER_GROUP, Answer, Question};
+use sinew_wire::discovery::{Answer, Question};
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// A burst of questions, since datagrams get lost.
@@ -162,6 +164,7 @@ pub(crate) fn listen(interface: &Interface, port: u16) -> io::Result<UdpSocket> 
 }
 
 /// Answers as a real robot does.
+#[cfg(feature = "sim")]
 pub(crate) fn answer_socket(socket: &UdpSocket, port: u16, answer: &[u8]) {
     let _ = socket.send_to(answer, (ANSWER_GROUP, port));
 }

@@ -52,7 +52,7 @@ impl G1 {
         let unix_time = SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs());
         let settings = Settings { unix_time: unix_time.ok(), ..settings };
         let session = Session::new(settings, Instant::now());
-        let link = Around::all(UdpClient::new(host.into(), port), Side::Host, wiring.around);
+        let link = Around::all(UdpClient::new(host.into(), port), Side::Host, wiring.around)?;
         // Beside this thread, so that a stop never waits for it.
         let work = Box::new(|job: Reduction| job.run());
         let handle = Handle::spawn(session, link, POLICY, wiring.listener, Some(work))?;

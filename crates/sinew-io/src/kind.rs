@@ -98,7 +98,7 @@ impl Entry {
     /// A robot with its kind's defaults.
     pub fn new(kind: &'static dyn Kind, link: Address) -> Result<Self, Error> {
         let name = kind.default_name().into();
-        Ok(Entry { name, kind, link, settings: kind.settings(&Settings::new())? }.checked()?)
+        Entry { name, kind, link, settings: kind.settings(&Settings::new())? }.checked()
     }
 
     /// Reads a `[[robot]]`.

@@ -57,6 +57,9 @@ pub(crate) struct Policy {
     pub(crate) farewell: Duration,
 }
 
+/// A client that waits for its answer.
+type Waiting<S> = oneshot::Sender<Result<<S as Session>::Reply, Refusal>>;
+
 /// Does what would take a session's thread too long.
 pub(crate) type Work<S> =
     Box<dyn FnMut(<S as Session>::Job) -> <S as Session>::Done + Send + 'static>;
@@ -79,7 +82,7 @@ struct Shared<S: Session> {
 }
 
 enum Mail<S: Session> {
-    Request(S::Request, Origin, oneshot::Sender<Result<S::Reply, Refusal>>),
+    Request(S::Request, Origin, Waiting<S>),
     /// Answered once the orders before it are carried out.
     Confirm(oneshot::Sender<()>),
 }
@@ -260,7 +263,7 @@ struct Pump<S: Session> {
     tell: Teller<S>,
     jobs: Option<Jobs<S>>,
     /// Clients whose requests the session has not answered.
-    waiting: Vec<(RequestId, oneshot::Sender<Result<S::Reply, Refusal>>)>,
+    waiting: Vec<(RequestId, Waiting<S>)>,
     seen: Seen,
     overtaking: Overtaking,
     watch: Watch,
@@ -415,12 +418,7 @@ impl<S: Session> Pump<S> {
         }
     }
 
-    fn request(
-        &mut self,
-        request: S::Request,
-        origin: &Origin,
-        to: oneshot::Sender<Result<S::Reply, Refusal>>,
-    ) {
+    fn request(&mut self, request: S::Request, origin: &Origin, to: Waiting<S>) {
         let is_overtaken = |by| S::is_overtaken(&request, by);
         if let Err(refusal) = self.overtaking.check(origin, is_overtaken) {
             self.tell.answer(Answer::Outcome(to, Err(refusal)));

@@ -55,7 +55,7 @@ impl Vacuum {
     pub fn spawn(path: &Path, settings: Settings, wiring: Wiring<Event>) -> io::Result<Self> {
         let session = Session::new(settings.clone(), Instant::now());
         let link = SerialLink::new(path.to_owned(), settings.baud);
-        let link = Around::all(link, Side::Host, wiring.around);
+        let link = Around::all(link, Side::Host, wiring.around)?;
         let handle = Handle::spawn(session, link, POLICY, wiring.listener, None)?;
         Ok(Vacuum { handle, settings: Arc::new(settings), epoch: wiring.epoch })
     }

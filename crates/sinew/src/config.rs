@@ -140,22 +140,16 @@ impl Config {
 
 /// Refuses keys that mean nothing, naming the nearest that does.
 fn check_keys(place: &str, given: &toml::Value, wanted: &toml::Value) -> anyhow::Result<()> {
-    match (given, wanted) {
-        (toml::Value::Table(given), toml::Value::Table(wanted)) => {
-            for (key, value) in given {
-                let Some(known) = wanted.get(key) else {
-                    let nearest = wanted
-                        .keys()
-                        .max_by(|a, b| {
-                            strsim::jaro_winkler(a, key).total_cmp(&strsim::jaro_winkler(b, key))
-                        })
-                        .map_or("", String::as_str);
-                    bail!("unknown key {place}{key}: did you mean {place}{nearest}?");
-                };
-                check_keys(&format!("{place}{key}."), value, known)?;
-            }
+    if let (toml::Value::Table(given), toml::Value::Table(wanted)) = (given, wanted) {
+        for (key, value) in given {
+            let Some(known) = wanted.get(key) else {
+                let near = |known: &String| strsim::jaro_winkler(known, key);
+                let nearest = wanted.keys().max_by(|a, b| near(a).total_cmp(&near(b)));
+                let nearest = nearest.map_or("", String::as_str);
+                bail!("unknown key {place}{key}: did you mean {place}{nearest}?");
+            };
+            check_keys(&format!("{place}{key}."), value, known)?;
         }
-        _ => {}
     }
     Ok(())
 }

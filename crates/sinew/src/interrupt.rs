@@ -42,6 +42,7 @@ impl Interrupted {
         let _ = changed.wait_timeout_while(set, patience, |set| !*set);
     }
 
+    #[cfg(feature = "sim")]
     /// Waits until it is set.
     pub(crate) fn wait_for_it(&self) {
         while !self.is_set() {

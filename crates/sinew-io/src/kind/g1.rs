@@ -91,6 +91,7 @@ impl Kind for G1Kind {
         services: Services,
     ) -> Result<Robot, Error> {
         let set = Set::read(settings)?;
+        #[cfg_attr(not(feature = "sim"), expect(unused_mut, reason = "nothing is simulated"))]
         let mut kept: Option<Box<dyn Any + Send + Sync>> = None;
         let (host, port, layout) = match link {
             Address::Udp { host, port, layout } => (host.clone(), *port, *layout),

@@ -43,16 +43,17 @@ impl Around {
         link: L,
         side: Side,
         arounds: Vec<Around>,
-    ) -> Box<dyn Link<Peer = L::Peer>>
+    ) -> io::Result<Box<dyn Link<Peer = L::Peer>>>
     where
         L::Peer: Send,
     {
         if arounds.is_empty() {
-            return Box::new(link);
+            return Ok(Box::new(link));
         }
         let is_stream = link.is_stream();
-        let layers = arounds.into_iter().map(|around| Layer::new(around, is_stream)).collect();
-        Box::new(Layered { link, side, layers, buffer: vec![0; 1 << 16] })
+        let layers = arounds.into_iter().map(|around| Layer::new(around, is_stream));
+        let layers = layers.collect::<io::Result<_>>()?;
+        Ok(Box::new(Layered { link, side, layers, buffer: vec![0; 1 << 16] }))
     }
 }
 
@@ -67,7 +68,7 @@ struct Layered<L: Link> {
 enum Layer<P> {
     Log(Log),
     /// What goes inwards, and what goes outwards.
-    Faults([Model<P>; 2]),
+    Faults(Box<[Model<P>; 2]>),
 }
 
 enum Model<P> {
@@ -76,15 +77,17 @@ enum Model<P> {
 }
 
 impl<P: Copy> Layer<P> {
-    fn new(around: Around, is_stream: bool) -> Self {
-        match around {
-            Around::Trace => Layer::Log(Log::trace()),
-            Around::Record(file) => Layer::Log(Log::record(file)),
-            Around::Faults(faults, seed) => Layer::Faults([1, 0].map(|other| match is_stream {
-                true => Model::Bytes(FaultyBytes::new(faults.link, seed ^ other), None),
-                false => Model::Datagrams(FaultyDatagrams::new(faults, seed ^ other)),
-            })),
-        }
+    fn new(around: Around, is_stream: bool) -> io::Result<Self> {
+        Ok(match around {
+            Around::Trace => Layer::Log(Log::trace()?),
+            Around::Record(file) => Layer::Log(Log::record(file)?),
+            Around::Faults(faults, seed) => {
+                Layer::Faults(Box::new([1, 0].map(|other| match is_stream {
+                    true => Model::Bytes(FaultyBytes::new(faults.link, seed ^ other), None),
+                    false => Model::Datagrams(FaultyDatagrams::new(faults, seed ^ other)),
+                })))
+            }
+        })
     }
 }
 
@@ -126,14 +129,14 @@ impl<L: Link> Layered<L> {
             return Ok(received.map(|(count, peer)| (peer, bytes(count))));
         };
         loop {
-            if let Layer::Faults([inward, _]) = &mut self.layers[layer]
-                && let Some(passed) = inward.pop(now)
+            if let Layer::Faults(models) = &mut self.layers[layer]
+                && let Some(passed) = models[0].pop(now)
             {
                 return Ok(Some(passed));
             }
             let Some((peer, bytes)) = self.rise(layer, now)? else { return Ok(None) };
             match &mut self.layers[layer] {
-                Layer::Faults([inward, _]) => inward.push(now, peer, &bytes),
+                Layer::Faults(models) => models[0].push(now, peer, &bytes),
                 Layer::Log(log) => {
                     log.note(now, self.side.way(true), self.link.address_of(peer), &bytes);
                     return Ok(Some((peer, bytes)));
@@ -150,8 +153,8 @@ impl<L: Link> Layered<L> {
                 log.note(now, self.side.way(false), self.link.address_of(to), bytes);
                 self.sink(layer, now, to, bytes)
             }
-            Layer::Faults([_, outward]) => {
-                outward.push(now, to, bytes);
+            Layer::Faults(models) => {
+                models[1].push(now, to, bytes);
                 self.release(layer, now)
             }
         }
@@ -159,8 +162,8 @@ impl<L: Link> Layered<L> {
 
     /// Sends what a layer of faults has held back until now.
     fn release(&mut self, layer: usize, now: Instant) -> io::Result<()> {
-        while let Layer::Faults([_, outward]) = &mut self.layers[layer]
-            && let Some((to, bytes)) = outward.pop(now)
+        while let Layer::Faults(models) = &mut self.layers[layer]
+            && let Some((to, bytes)) = models[1].pop(now)
         {
             self.sink(layer, now, to, &bytes)?;
         }

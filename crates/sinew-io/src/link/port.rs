@@ -19,6 +19,8 @@ use rustix::{
     termios::{OptionalActions, ioctl_tiocexcl, tcgetattr, tcsetattr},
 };
 
+/// A terminal gives at most this many bytes at a time, however many it has.
+const AT_ONCE: usize = 4095;
 /// The longest frame, twice.
 const FRAMES: usize = 1024;
 
@@ -93,8 +95,9 @@ impl Port {
             return Ok(0);
         }
         let read = retry_on_intr(|| rustix::io::read(&self.fd, &mut *buffer));
-        // Fewer bytes than there is space for are all there are.
-        self.readable = self.gone || read.is_ok_and(|count| count == buffer.len());
+        // Fewer bytes than it could give are all there are.
+        let most = buffer.len().min(AT_ONCE);
+        self.readable = self.gone || read.is_ok_and(|count| count >= most);
         match read {
             Ok(0) => Err(closed()),
             Ok(count) => Ok(count),

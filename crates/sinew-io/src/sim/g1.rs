@@ -130,7 +130,7 @@ impl G1Simulator {
             None => None,
         };
         let robot = Robot::new(robot, Instant::now());
-        let link = Around::all(link, Side::Robot, around);
+        let link = Around::all(link, Side::Robot, around)?;
         let work = Box::new(move |job| store.keep(job));
         let handle = Handle::spawn(robot, link, POLICY, Arc::new(()), Some(work))?;
         Ok(G1Simulator { address, hand: Hand { handle }, ending, responder })

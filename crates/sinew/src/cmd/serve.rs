@@ -112,7 +112,7 @@ fn setting(text: &str) -> Result<Setting, String> {
 
 impl Settings {
     /// Whether a library was asked for.
-    #[cfg(feature = "g1")]
+    #[cfg(all(feature = "g1", feature = "sim"))]
     pub(super) fn has_library(&self) -> bool {
         self.library.is_some()
     }
