@@ -166,13 +166,17 @@ impl Entry {
     }
 
     /// As it stands in the configuration.
-    pub fn to_table(&self) -> Settings {
-        let mut table = Settings::new();
-        table.insert("name".into(), self.name.as_str().into());
-        table.insert("kind".into(), self.kind.name().into());
-        table.insert("link".into(), self.link.to_string().into());
-        table.extend(self.settings.clone());
-        table
+    pub fn to_table(&self) -> impl Serialize + use<> {
+        #[derive(Serialize)]
+        struct Table {
+            name: String,
+            kind: &'static str,
+            link: String,
+            #[serde(flatten)]
+            settings: Settings,
+        }
+        let (name, kind) = (self.name.clone(), self.kind.name());
+        Table { name, kind, link: self.link.to_string(), settings: self.settings.clone() }
     }
 }
 

@@ -27,7 +27,7 @@ pub trait Link: Send {
     /// The other ends: `()` where there is only one.
     type Peer: Copy;
 
-    /// Opens it, or says why that cannot be.
+    /// Opens it, or says why that cannot be; `WouldBlock` when that is not known yet.
     fn open(&mut self, now: Instant) -> io::Result<()>;
 
     /// Closes it. What waits to be sent is lost.

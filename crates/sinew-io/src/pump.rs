@@ -41,6 +41,8 @@ const READ: usize = 16 << 10;
 const TURN: usize = 64;
 /// How long to wait before opening a link again, at first and at most.
 const REOPEN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+/// How often a link is asked that takes its time to open.
+const OPENING: Duration = Duration::from_millis(20);
 /// Space for the longest datagram.
 const BUFFER: usize = 1 << 16;
 
@@ -322,6 +324,9 @@ impl<S: Session> Pump<S> {
         }
         match self.link.open(now) {
             Ok(()) => self.connected(now),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.open_at = now + OPENING;
+            }
             Err(error) => self.lost(now, &error),
         }
     }

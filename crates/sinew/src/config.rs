@@ -28,9 +28,9 @@ pub(crate) struct Config {
 /// The configuration as it stands in a file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Tables {
+struct Tables<R = kind::Settings> {
     server: Server,
-    robot: Vec<kind::Settings>,
+    robot: Vec<R>,
 }
 
 /// A robot's link as it is given to a flag: `[KIND=]ADDRESS`.
@@ -115,7 +115,7 @@ impl Config {
 
     pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
         let table: toml::Table = text.parse().context("not TOML")?;
-        let wanted = toml::Table::try_from(Tables {
+        let wanted = toml::Table::try_from(Tables::<kind::Settings> {
             robot: Vec::new(),
             server: Server { token_file: Some("x".into()), ..Server::default() },
         })?;
