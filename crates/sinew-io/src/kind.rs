@@ -203,7 +203,7 @@ pub fn guess(
 }
 
 /// Reads settings, refusing keys that mean nothing and naming the nearest that does.
-fn read<S: Default + Serialize + DeserializeOwned>(given: &Settings) -> Result<S, Error> {
+pub fn read<S: Default + Serialize + DeserializeOwned>(given: &Settings) -> Result<S, Error> {
     let Ok(Value::Object(known)) = serde_json::to_value(S::default()) else {
         return Err(Error::Setting("settings: wanted a table".into()));
     };
@@ -230,12 +230,12 @@ fn read<S: Default + Serialize + DeserializeOwned>(given: &Settings) -> Result<S
 }
 
 /// Settings as a table.
-fn table(settings: &impl Serialize) -> Settings {
+pub fn table(settings: &impl Serialize) -> Settings {
     crate::report::members(settings)
 }
 
 /// Refuses a number that is out of range.
-fn within<T: PartialOrd + fmt::Display>(
+pub fn within<T: PartialOrd + fmt::Display>(
     key: &str,
     range: std::ops::RangeInclusive<T>,
     value: T,

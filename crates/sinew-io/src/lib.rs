@@ -7,6 +7,7 @@
 mod address;
 #[cfg(feature = "g1")]
 pub mod discovery;
+pub mod driver;
 #[cfg(feature = "g1")]
 mod file;
 #[cfg(feature = "g1")]

@@ -4,20 +4,15 @@ mod around;
 mod log;
 mod port;
 mod serial;
-#[cfg(feature = "g1")]
 mod udp;
 
 use std::{io, net::SocketAddr, os::fd::BorrowedFd, time::Instant};
 
-pub use around::Around;
-pub(crate) use around::Side;
+pub use around::{Around, Side};
 #[cfg(feature = "sim")]
-pub(crate) use serial::PtyLink;
-pub(crate) use serial::SerialLink;
-#[cfg(feature = "g1")]
-pub(crate) use udp::UdpClient;
-#[cfg(all(feature = "g1", feature = "sim"))]
-pub(crate) use udp::UdpServer;
+pub use serial::PtyLink;
+pub use serial::SerialLink;
+pub use udp::{UdpClient, UdpServer};
 
 /// A link moves bytes or datagrams, never blocks, and says why it is down.
 ///

@@ -49,7 +49,6 @@ impl Orders {
         self.put(order.kind as usize, order);
     }
 
-    #[cfg(feature = "g1")]
     /// Has a stop overtake what waits; a request that is sent after this is the stop itself.
     pub(crate) fn announce(&self, stop: Order) {
         self.put(PLACES - 1, stop);

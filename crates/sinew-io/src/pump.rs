@@ -48,27 +48,26 @@ const BUFFER: usize = 1 << 16;
 
 /// What a thread is to its session.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Policy {
+pub struct Policy {
     /// The thread's name.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Its real-time priority, if it should have one.
-    pub(crate) priority: Option<u8>,
+    pub priority: Option<u8>,
     /// Whether listeners and clients are told by another thread.
-    pub(crate) relayed: bool,
+    pub relayed: bool,
     /// How long the session may take to end.
-    pub(crate) farewell: Duration,
+    pub farewell: Duration,
 }
 
 /// A client that waits for its answer.
 type Waiting<S> = oneshot::Sender<Result<<S as Session>::Reply, Refusal>>;
 
 /// Does what would take a session's thread too long.
-pub(crate) type Work<S> =
-    Box<dyn FnMut(<S as Session>::Job) -> <S as Session>::Done + Send + 'static>;
+pub type Work<S> = Box<dyn FnMut(<S as Session>::Job) -> <S as Session>::Done + Send + 'static>;
 
 /// A session that runs. Clones are handles to the same one.
 #[derive(Debug)]
-pub(crate) struct Handle<S: Session> {
+pub struct Handle<S: Session> {
     shared: Arc<Shared<S>>,
     real_time: bool,
 }
@@ -103,7 +102,7 @@ impl<S: Session> std::fmt::Debug for Shared<S> {
 
 impl<S: Session> Handle<S> {
     /// Starts the thread, which opens the link and keeps it open.
-    pub(crate) fn spawn(
+    pub fn spawn(
         session: S,
         link: Box<dyn Link<Peer = S::Peer>>,
         policy: Policy,
@@ -154,20 +153,15 @@ impl<S: Session> Handle<S> {
     }
 
     /// Has a request carried out. The first poll puts it on its way.
-    pub(crate) async fn request(
-        &self,
-        request: S::Request,
-        origin: Origin,
-    ) -> Result<S::Reply, Refusal> {
+    pub async fn request(&self, request: S::Request, origin: Origin) -> Result<S::Reply, Refusal> {
         let (answer, answered) = oneshot::channel();
         self.post(Mail::Request(request, origin, answer))?;
         answered.await.unwrap_or_else(|_| Err(gone()))
     }
 
-    #[cfg(feature = "g1")]
     /// Has a request carried out that is itself a stop: it overtakes everything that waits, and is
     /// carried out even when there is no room for it.
-    pub(crate) async fn stop_by(
+    pub async fn stop_by(
         &self,
         request: S::Request,
         origin: Origin,
@@ -183,7 +177,7 @@ impl<S: Session> Handle<S> {
     }
 
     /// Waits until the orders so far are carried out, unless too much waits already.
-    pub(crate) async fn confirm(&self) -> Result<(), Refusal> {
+    pub async fn confirm(&self) -> Result<(), Refusal> {
         let (answer, answered) = oneshot::channel();
         match self.post(Mail::Confirm(answer)) {
             Err(refusal) if refusal.code == Code::Busy => Ok(()),
@@ -204,23 +198,23 @@ impl<S: Session> Handle<S> {
     }
 
     /// Gives an order, which is carried out before anything that waits.
-    pub(crate) fn order(&self, order: Order) {
+    pub fn order(&self, order: Order) {
         self.shared.orders.give(order);
         self.shared.waker.wake();
     }
 
     /// What is known about the robot.
-    pub(crate) fn state(&self) -> S::State {
+    pub fn state(&self) -> S::State {
         lock(&self.shared.state).clone()
     }
 
     /// Whether the thread was given the real-time priority it should have, which takes a privilege.
-    pub(crate) const fn has_real_time_priority(&self) -> bool {
+    pub const fn has_real_time_priority(&self) -> bool {
         self.real_time
     }
 
     /// Ends the session, then the thread. Returns when both have happened.
-    pub(crate) fn shut_down(&self) {
+    pub fn shut_down(&self) {
         self.shared.ending.store(true, Ordering::Release);
         self.shared.waker.wake();
         if let Some(thread) = lock(&self.shared.thread).take() {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// A link's state with the reason why it is down.
-pub(crate) fn link_json(link: &impl Serialize, reason: Option<String>) -> Value {
+pub fn link_json(link: &impl Serialize, reason: Option<String>) -> Value {
     let mut value = serde_json::to_value(link).unwrap_or_default();
     if let Some(reason) = reason {
         value["reason"] = reason.into();
@@ -15,7 +15,7 @@ pub(crate) fn link_json(link: &impl Serialize, reason: Option<String>) -> Value 
 }
 
 /// The members of a state.
-pub(crate) fn members(state: &impl Serialize) -> Map<String, Value> {
+pub fn members(state: &impl Serialize) -> Map<String, Value> {
     match serde_json::to_value(state) {
         Ok(Value::Object(members)) => members,
         _ => Map::new(),
@@ -23,7 +23,7 @@ pub(crate) fn members(state: &impl Serialize) -> Map<String, Value> {
 }
 
 /// Now, in microseconds of Unix time.
-pub(crate) fn timestamp_us() -> u64 {
+pub fn timestamp_us() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     now.as_micros() as u64
 }

@@ -171,7 +171,7 @@ impl Task {
 /// Where a driver tells what happens. Its methods do not block, but for `wants_sensors` they may
 /// take locks: a thread that has to hold its time leaves them to another.
 pub trait Audience: Send + Sync {
-    /// Whether any client reads sensors or state. While none does, readings may be left out.
+    /// Whether any client reads sensors, frames or state. While none does, those may be left out.
     fn wants_sensors(&self) -> bool;
 
     /// Sensors were read.

@@ -64,7 +64,7 @@ pub struct Action<C> {
 }
 
 /// A config's values, in the order of its parameters.
-pub(crate) type Values = [Option<f64>];
+pub type Values = [Option<f64>];
 
 /// The four actions of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -103,26 +103,31 @@ pub enum Kind {
     U8,
 }
 
-pub(crate) const NONE: &[&[Param]] = &[&[]];
+/// An action without parameters.
+pub const NONE: &[&[Param]] = &[&[]];
 
-pub(crate) const SPEED: &[&[Param]] = &[&[byte("speed", 100, "%")]];
+/// An action with a speed in percent.
+pub const SPEED: &[&[Param]] = &[&[byte("speed", 100, "%")]];
 
 /// Any finite speed is parsed; the session's limits, which are settings, decide.
-pub(crate) const fn speed(name: &'static str, unit: &'static str) -> Param {
+pub const fn speed(name: &'static str, unit: &'static str) -> Param {
     let limit = f32::MAX as f64;
     Param { name, kind: Kind::F32, min: -limit, max: limit, only: &[], optional: false, unit }
 }
 
-pub(crate) const fn byte(name: &'static str, max: u8, unit: &'static str) -> Param {
+/// A whole number from 0 to `max`.
+pub const fn byte(name: &'static str, max: u8, unit: &'static str) -> Param {
     let max = max as f64;
     Param { name, kind: Kind::U8, min: 0.0, max, only: &[], optional: false, unit }
 }
 
-pub(crate) const fn optional(param: Param) -> Param {
+/// A parameter that may be left out.
+pub const fn optional(param: Param) -> Param {
     Param { optional: true, ..param }
 }
 
-pub(crate) const fn action<C>(
+/// An action; `command` makes what the robot is told of the config's values.
+pub const fn action<C>(
     verb: Verb,
     what: &'static str,
     configs: &'static [&'static [Param]],
@@ -132,7 +137,7 @@ pub(crate) const fn action<C>(
 }
 
 /// An action that can hurt.
-pub(crate) const fn confirmed<C>(
+pub const fn confirmed<C>(
     verb: Verb,
     what: &'static str,
     configs: &'static [&'static [Param]],
@@ -143,17 +148,18 @@ pub(crate) const fn confirmed<C>(
 
 impl<C> Action<C> {
     /// The same action, with what shows that it is in force.
-    pub(crate) const fn shown(self, shown: fn(&Values) -> u8) -> Self {
+    pub const fn shown(self, shown: fn(&Values) -> u8) -> Self {
         Action { shown: Some(shown), ..self }
     }
 }
 
 /// Parameters arrive in the order of their config; one that is not optional is always there.
-pub(crate) fn number(values: &Values, index: usize) -> f32 {
+pub fn number(values: &Values, index: usize) -> f32 {
     values.get(index).copied().flatten().unwrap_or_default() as f32
 }
 
-pub(crate) fn byte_or(values: &Values, index: usize, default: u8) -> u8 {
+/// A whole number of a config, or what it is without one.
+pub fn byte_or(values: &Values, index: usize, default: u8) -> u8 {
     values.get(index).copied().flatten().map_or(default, |value| value as u8)
 }
 

@@ -120,8 +120,8 @@ fn find<'a>(rings: &'a Rings, name: &str) -> Option<&'a Arc<Ring>> {
 
 impl Audience for Feed {
     fn wants_sensors(&self) -> bool {
-        let mut groups = self.groups.get().into_iter().flatten();
-        self.state.has_readers() || groups.any(|(_, ring)| ring.has_readers())
+        let mut read = [&self.groups, &self.frames].into_iter().filter_map(OnceLock::get).flatten();
+        self.state.has_readers() || read.any(|(_, ring)| ring.has_readers())
     }
 
     fn sensors(&self, reading: &Reading) {

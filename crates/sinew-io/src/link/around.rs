@@ -24,11 +24,10 @@ pub enum Around {
 
 /// Which end of a link this is. TX is from the host to the robot at both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub enum Side {
     /// The computer's.
     Host,
     /// The robot's.
-    #[cfg(all(feature = "g1", feature = "sim"))]
     Robot,
 }
 
@@ -39,7 +38,7 @@ impl Around {
     }
 
     /// Puts all of these around a link.
-    pub(crate) fn all<L: Link + 'static>(
+    pub fn all<L: Link + 'static>(
         link: L,
         side: Side,
         arounds: Vec<Around>,

@@ -15,14 +15,15 @@ const STUCK: Duration = Duration::from_millis(640);
 
 /// A serial device.
 #[derive(Debug)]
-pub(crate) struct SerialLink {
+pub struct SerialLink {
     path: PathBuf,
     baud: u32,
     port: Option<Port>,
 }
 
 impl SerialLink {
-    pub(crate) fn new(path: PathBuf, baud: u32) -> Self {
+    /// The device of this name, which need not be there yet.
+    pub fn new(path: PathBuf, baud: u32) -> Self {
         SerialLink { path, baud, port: None }
     }
 
@@ -104,14 +105,15 @@ impl Link for SerialLink {
 /// The robot's end of a pseudo-terminal. As a real line does, it loses what no host reads.
 #[cfg(feature = "sim")]
 #[derive(Debug)]
-pub(crate) struct PtyLink {
+pub struct PtyLink {
     port: Port,
     _pty: Pty,
 }
 
 #[cfg(feature = "sim")]
 impl PtyLink {
-    pub(crate) fn new(pty: Pty) -> io::Result<Self> {
+    /// That of this pseudo-terminal.
+    pub fn new(pty: Pty) -> io::Result<Self> {
         Ok(PtyLink { port: Port::new(pty.master()?)?, _pty: pty })
     }
 }

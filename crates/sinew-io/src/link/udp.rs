@@ -13,7 +13,7 @@ type Resolved = io::Result<SocketAddr>;
 
 /// Datagrams to one peer and from it, which has a name or an address.
 #[derive(Debug)]
-pub(crate) struct UdpClient {
+pub struct UdpClient {
     host: String,
     port: u16,
     /// A name that is being looked up.
@@ -22,7 +22,8 @@ pub(crate) struct UdpClient {
 }
 
 impl UdpClient {
-    pub(crate) fn new(host: String, port: u16) -> Self {
+    /// Datagrams to this name or address.
+    pub fn new(host: String, port: u16) -> Self {
         UdpClient { host, port, lookup: None, socket: None }
     }
 
@@ -130,26 +131,25 @@ impl Link for UdpClient {
 }
 
 /// Datagrams from any peer, and to any.
-#[cfg(feature = "sim")]
 #[derive(Debug)]
-pub(crate) struct UdpServer {
+pub struct UdpServer {
     socket: UdpSocket,
     own: SocketAddr,
 }
 
-#[cfg(feature = "sim")]
 impl UdpServer {
-    pub(crate) fn new(socket: UdpSocket) -> io::Result<Self> {
+    /// Datagrams that come to this socket.
+    pub fn new(socket: UdpSocket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         Ok(UdpServer { own: socket.local_addr()?, socket })
     }
 
-    pub(crate) const fn address(&self) -> SocketAddr {
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
         self.own
     }
 }
 
-#[cfg(feature = "sim")]
 impl Link for UdpServer {
     type Peer = SocketAddr;
 
@@ -206,7 +206,6 @@ impl Link for UdpServer {
 
 /// Whether an address is our own. A socket that listens everywhere has all addresses of this
 /// machine, and none can be bound to those of others.
-#[cfg(feature = "sim")]
 fn is_own(own: SocketAddr, from: SocketAddr) -> bool {
     let everywhere = || own.ip().is_unspecified() && UdpSocket::bind((from.ip(), 0)).is_ok();
     from.port() == own.port() && (from.ip() == own.ip() || everywhere())
@@ -218,7 +217,6 @@ mod tests {
 
     use super::*;
 
-    #[cfg(feature = "sim")]
     #[test]
     fn who_listens_everywhere_has_every_address_of_this_machine() {
         let own = "0.0.0.0:49504".parse().unwrap();
