@@ -281,13 +281,15 @@ impl<S: Session> Pump<S> {
         }
         loop {
             self.notice_pause();
-            let now = Instant::now();
-            self.open_when_due(now);
-            if end_at.is_none() && self.shared.ending.load(Ordering::Acquire) {
+            self.open_when_due(Instant::now());
+            // Before the orders are looked at: those that were given before the end come before it.
+            let ending = self.shared.ending.load(Ordering::Acquire);
+            self.carry_out_orders();
+            if end_at.is_none() && ending {
+                let now = Instant::now();
                 end_at = Some(now + self.policy.farewell);
                 self.end(now);
             }
-            self.carry_out_orders();
             // What the robot said comes first: a command must not find it silent because this
             // thread was.
             self.read(&mut buffer);

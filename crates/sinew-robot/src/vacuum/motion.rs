@@ -1,5 +1,5 @@
 use std::{
-    iter, mem,
+    mem,
     time::{Duration, Instant},
 };
 
@@ -322,10 +322,12 @@ impl Session {
     }
 
     fn send_zeros(&mut self, now: Instant) {
+        let (Some(velocity), Some(wheels)) = (framed(ZERO_VELOCITY), framed(ZERO_WHEELS)) else {
+            return;
+        };
         // No document says whether 0x66 overrides what 0x67 set.
-        let wheels = self.tank.then_some(ZERO_WHEELS);
-        let zeros: Vec<_> = iter::once(ZERO_VELOCITY).chain(wheels).filter_map(framed).collect();
-        if self.outbox.halt(now, &zeros) {
+        let zeros: &[_] = if self.tank { &[velocity, wheels] } else { &[velocity] };
+        if self.outbox.halt(now, zeros) {
             self.beaten(now);
         }
     }

@@ -19,6 +19,11 @@ const CAPACITY: usize = 512;
 /// Frames of commands that may wait for the line before the next command is refused. One command
 /// is at most a dozen frames.
 const MOST_WAITING: usize = 64;
+/// Zero velocities of a stop, and the frames behind them.
+const ZEROS: usize = 2;
+const STOP: usize = 8;
+/// Status packets that a terminal hands over in one read, 4095 bytes, and some.
+const EVENTS: usize = 64;
 
 /// How long one frame may keep the line: the watchdog waits 50 ms, a beat comes every 20. Only raw
 /// frames can be as long, and only on lines slower than 115200 baud.
@@ -48,12 +53,13 @@ pub(super) struct Outbox {
 
 impl Outbox {
     pub(super) fn new(baud: u32, now: Instant) -> Self {
+        // With room from the beginning, so that nothing is allocated while it runs.
         Outbox {
-            zeros: VecDeque::new(),
+            zeros: VecDeque::with_capacity(ZEROS),
             beat: None,
-            stop: VecDeque::new(),
-            commands: VecDeque::new(),
-            events: VecDeque::new(),
+            stop: VecDeque::with_capacity(STOP),
+            commands: VecDeque::with_capacity(MOST_WAITING),
+            events: VecDeque::with_capacity(EVENTS),
             line: Line::new(baud, now),
             still_at: None,
             owes_zero: false,

@@ -249,11 +249,8 @@ impl Session {
             return;
         }
         self.outputs.settled_at = None;
-        let (due, waiting) =
-            mem::take(&mut self.outputs.waiting).into_iter().partition(|(at, _)| now >= *at);
-        self.outputs.waiting = waiting;
-        let due: Vec<_> = due;
-        for (_, actuator) in due {
+        while let Some(due) = self.outputs.waiting.iter().position(|(at, _)| now >= *at) {
+            let (_, actuator) = self.outputs.waiting.remove(due);
             self.apply(now, actuator);
         }
         self.send_waiting_velocity(now);
