@@ -21,8 +21,8 @@ use std::{
 
 use alloc_tracker::{Allocator, Operation, ThreadSpan};
 use sinew_io::{
-    Around, Link, Listener,
-    driver::{Handle, Policy, SerialLink, Side, Work},
+    Link, Listener,
+    driver::{Handle, Policy, SerialLink, Work},
     sim::Simulator,
 };
 use sinew_robot::{
@@ -229,10 +229,9 @@ where
         S::Peer: 'static,
     {
         let (meter, heard) = (Meter::new(), Arc::new(Heard::default()));
-        let link = Around::all(link, Side::Host, Vec::new());
         let link = Metered { link, meter: Arc::clone(&meter), wasteful };
         let listener: Arc<dyn Listener<S::Event>> = heard.clone();
-        let handle = Handle::spawn(session, link, policy, listener, work).unwrap();
+        let handle = Handle::spawn(session, Box::new(link), policy, listener, work).unwrap();
         Rig { handle, meter, heard, runtime: Builder::new_current_thread().build().unwrap() }
     }
 

@@ -116,9 +116,15 @@ impl Kind for Beacon {
         let teller = Arc::new(Teller(audience));
         let line = Around::all(SerialLink::new(path, baud), Side::Host, around);
         let lamp = Lamp::new(set.max_level);
-        let lamp = Handle::spawn(lamp, line, LAMP_POLICY, teller.clone(), None)?;
+        let lamp = Handle::spawn(lamp, line?, LAMP_POLICY, teller.clone(), None)?;
         let finder = Finder::new(Instant::now());
-        let finder = Handle::spawn(finder, UdpClient::new(host, port), RANGE_POLICY, teller, None)?;
+        let finder = Handle::spawn(
+            finder,
+            Box::new(UdpClient::new(host, port)),
+            RANGE_POLICY,
+            teller,
+            None,
+        )?;
         let (lamp, finder) = (Arc::new(LampDriver(lamp)), Arc::new(FinderDriver(finder)));
         robot.drivers.push((LAMP, lamp.clone()));
         robot.drivers.push((RANGE, finder.clone()));

@@ -40,7 +40,7 @@ pub(crate) fn lamp() -> io::Result<(Simulated<Lamp>, PathBuf)> {
     let path = pty.path().to_owned();
     let lamp =
         Lamp { level: 0, lines: Lines::default(), frames: VecDeque::new(), at: Instant::now() };
-    let handle = Handle::spawn(lamp, PtyLink::new(pty)?, POLICY, Arc::new(()), None)?;
+    let handle = Handle::spawn(lamp, Box::new(PtyLink::new(pty)?), POLICY, Arc::new(()), None)?;
     Ok((Simulated(handle), path))
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn finder(seed: u64) -> io::Result<(Simulated<Finder>, SocketAddr)> {
     let address = link.address();
     let number = seed as u32;
     let finder = Finder { number, host: None, at: Instant::now(), due: false };
-    let handle = Handle::spawn(finder, link, POLICY, Arc::new(()), None)?;
+    let handle = Handle::spawn(finder, Box::new(link), POLICY, Arc::new(()), None)?;
     Ok((Simulated(handle), address))
 }
 
