@@ -1,12 +1,12 @@
 //! The life of a client that keeps a connection, for every framing.
 //!
-//! A connection has two halves. The [`Ear`] hears the client; the [`Connection`] reads its messages,
-//! has its commands carried out, and writes to it. Nothing here waits for anything but the next
-//! thing to happen: a command that hangs does not keep the next message from being read, and a
-//! client that does not read holds only its own output.
+//! A connection has two halves. The [`FrontHalf`] receives from the client; the [`Connection`] reads
+//! its messages, has its commands carried out, and writes to it. Nothing here waits for anything but
+//! the next thing to happen: a command that hangs does not keep the next message from being read, and
+//! a client that does not read holds only its own output.
 
 mod ask;
-mod ear;
+mod front;
 mod work;
 
 use std::{
@@ -27,9 +27,9 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-pub(crate) use self::ear::Ear;
+pub(crate) use self::front::FrontHalf;
 use self::{
-    ear::{Heard, Inbox, Peer},
+    front::{FromFront, Inbox, Peer},
     work::{Ended, Work},
 };
 use crate::{
@@ -122,8 +122,8 @@ impl Connection {
                 _ => None,
             };
             tokio::select! {
-                heard = self.inbox.recv(), if listens => match heard {
-                    Some(heard) => self.take(heard).await,
+                item = self.inbox.recv(), if listens => match item {
+                    Some(item) => self.take(item).await,
                     None => self.ended(),
                 },
                 (req, result) = self.work.next(has_room), if !self.work.is_empty() => {
@@ -191,26 +191,26 @@ impl Connection {
     }
 
     /// Does what the client asked for.
-    async fn take(&mut self, heard: Heard) {
-        let cost = heard.cost();
-        match heard {
-            Heard::Message { text, stamp, _large } => {
+    async fn take(&mut self, item: FromFront) {
+        let cost = item.cost();
+        match item {
+            FromFront::Message { text, stamp, _large } => {
                 let hub = Arc::clone(&self.hub);
                 let _turn = hub.turn_to_read(text.len()).await;
                 self.take_message(&text, stamp);
             }
-            Heard::Stopped(req, result) => {
+            FromFront::Stopped(req, result) => {
                 self.peer.is_new.store(false, Ordering::Release);
                 self.uses_req |= req.is_some();
                 self.respond(req.as_ref(), &result);
             }
-            Heard::Stopping(running) => {
+            FromFront::Stopping(running) => {
                 self.peer.is_new.store(false, Ordering::Release);
                 self.work.add_running(running);
             }
-            Heard::Skipped(refusal) => self.respond(None, &Err(refusal)),
-            Heard::Ping(payload) => self.framing.put_pong(&payload, &mut self.out),
-            Heard::TooLarge => {
+            FromFront::Skipped(refusal) => self.respond(None, &Err(refusal)),
+            FromFront::Ping(payload) => self.framing.put_pong(&payload, &mut self.out),
+            FromFront::TooLarge => {
                 let message = format!("a message has at most {MAX_MESSAGE} bytes");
                 // Said to every client: the connection is about to close on it.
                 self.uses_req = true;
@@ -218,16 +218,16 @@ impl Connection {
                 self.framing.put_farewell(&mut self.out);
                 self.close();
             }
-            Heard::Close(farewell) => {
+            FromFront::Close(farewell) => {
                 self.out.extend_from_slice(&farewell);
                 self.close();
             }
         }
         self.peer.done(cost);
-        let unheard = self.peer.take_unheard();
-        if unheard > 0 {
+        let dropped = self.peer.take_dropped();
+        if dropped > 0 {
             let message = format!(
-                "{unheard} messages were dropped: they came faster than they could be answered, or \
+                "{dropped} messages were dropped: they came faster than they could be answered, or \
                  the answers were not read"
             );
             self.respond(None, &Err(Refusal::new(Code::Busy, message)));

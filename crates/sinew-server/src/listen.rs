@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use crate::{
-    connection::{self, Ear},
+    connection::{self, FrontHalf},
     frame::{Framing, SMALL_MESSAGE},
     hub::Hub,
     metrics::Transport,
@@ -116,7 +116,7 @@ pub(crate) async fn serve(mut door: Door, hub: Arc<Hub>) {
                 _ => Some(Framing::Lines),
             };
             if let Some(framing) = framing {
-                Ear::new(hub, client, framing, stream).listen(inbox).await;
+                FrontHalf::new(hub, client, framing, stream).listen(inbox).await;
             }
         });
     }

@@ -3,7 +3,7 @@ use std::{collections::VecDeque, future::poll_fn, task::Poll};
 use serde_json::Value;
 use sinew_robot::{Code, Refusal, capability::Boxed};
 
-use super::ear::begun;
+use super::front::begun;
 use crate::hub::Job;
 
 /// Commands that may wait for those before them.

@@ -14,7 +14,7 @@ use sinew_robot::{Code, Refusal};
 
 use super::{Desk, Visitor, failure};
 use crate::{
-    connection::Ear,
+    connection::FrontHalf,
     frame::{Framing, accept_key},
     metrics::Transport,
     stream::Stream,
@@ -46,8 +46,9 @@ pub(super) async fn websocket(
         let Ok(parts) = upgraded.downcast::<TokioIo<Stream>>() else { return };
         let hub = Arc::clone(&desk.hub);
         hub.metrics.client_came(Transport::WebSocket);
-        let ear = Ear::new(Arc::clone(&hub), client, Framing::WebSocket, parts.io.into_inner());
-        ear.listen(BytesMut::from(&parts.read_buf[..])).await;
+        let front =
+            FrontHalf::new(Arc::clone(&hub), client, Framing::WebSocket, parts.io.into_inner());
+        front.listen(BytesMut::from(&parts.read_buf[..])).await;
         hub.metrics.client_left(Transport::WebSocket);
     });
     let headers = [

@@ -1,4 +1,4 @@
-//! The half of a connection that hears the client.
+//! The front half of a connection: it receives what the client sends.
 //!
 //! It runs on the thread that does nothing else, and does little for each message: it finds where
 //! the message ends, carries a stop out there and then, and hands everything else to the other half
@@ -62,8 +62,8 @@ const LARGE_WAIT: Duration = Duration::from_secs(5);
 /// before would take that word back.
 const LINGER: (Duration, u64) = (Duration::from_secs(2), 16 << 20);
 
-/// What the ear hands on.
-pub(super) enum Heard {
+/// What the front half hands on.
+pub(super) enum FromFront {
     Message {
         text: BytesMut,
         stamp: Stamp,
@@ -90,14 +90,15 @@ pub(super) struct Peer {
     queued: AtomicUsize,
     room: Notify,
     /// Messages that were dropped for want of room, and not told yet.
-    unheard: AtomicU64,
+    dropped: AtomicU64,
     /// Told when the connection broke, or its place is needed.
     pub(super) broken: Notify,
 }
 
-pub(super) type Inbox = UnboundedReceiver<Heard>;
+pub(super) type Inbox = UnboundedReceiver<FromFront>;
 
-pub(crate) struct Ear {
+/// The half of a connection that receives, and carries stops out.
+pub(crate) struct FrontHalf {
     hub: Arc<Hub>,
     peer: Arc<Peer>,
     framing: Framing,
@@ -105,7 +106,7 @@ pub(crate) struct Ear {
     reader: Reader,
     /// Until the other half is needed.
     writer: Option<Writer>,
-    other_half: Option<UnboundedSender<Heard>>,
+    other_half: Option<UnboundedSender<FromFront>>,
     /// The room for a large message that is on its way, and until when it may come.
     large: Option<(OwnedSemaphorePermit, Instant)>,
     /// Messages are dropped until there is room.
@@ -120,7 +121,7 @@ pub(crate) struct Ear {
     wait_until: Instant,
 }
 
-impl Ear {
+impl FrontHalf {
     pub(crate) fn new(hub: Arc<Hub>, client: Client, framing: Framing, stream: Stream) -> Self {
         let peer = Peer {
             client: Mutex::new(client),
@@ -128,11 +129,11 @@ impl Ear {
             is_new: AtomicBool::new(true),
             queued: AtomicUsize::new(0),
             room: Notify::new(),
-            unheard: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
             broken: Notify::new(),
         };
         let stamp = hub.stamp();
-        Ear {
+        FrontHalf {
             hub,
             peer: Arc::new(peer),
             framing,
@@ -149,7 +150,7 @@ impl Ear {
         }
     }
 
-    /// Hears the client until it sends no more. `inbox` is what came already.
+    /// Receives from the client until it sends no more. `inbox` is what came already.
     pub(crate) async fn listen(mut self, mut inbox: BytesMut) {
         if self.framing == Framing::Prefixed {
             // Its client may say nothing, and expects a stream all the same.
@@ -161,7 +162,7 @@ impl Ear {
             let late = self.large.as_ref().map(|(_, until)| *until);
             tokio::select! {
                 biased;
-                // The robots have been stopped: nothing more is to be heard.
+                // The robots have been stopped: nothing more is to be received.
                 () = ending(&mut closing) => break,
                 result = read(&mut self.reader, &mut inbox) => {
                     goes_on = self.has_read(result, &mut inbox).await;
@@ -180,7 +181,7 @@ impl Ear {
         }
     }
 
-    /// What a read brought; false when nothing more will be heard.
+    /// What a read brought; false when nothing more will be received.
     async fn has_read(&mut self, result: io::Result<usize>, inbox: &mut BytesMut) -> bool {
         match result {
             Ok(count @ 1..) => {
@@ -196,12 +197,12 @@ impl Ear {
                 // It may still want to read: the other half ends when it has answered what is there.
                 self.other_half = None;
             }
-            Ok(0) if self.peer.guest.is_stranger() => self.say_last(Heard::Close(Vec::new())),
+            Ok(0) if self.peer.guest.is_stranger() => self.say_last(FromFront::Close(Vec::new())),
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
                 if self.becomes_known().await {
                     return true;
                 }
-                self.say_last(Heard::TooLarge);
+                self.say_last(FromFront::TooLarge);
             }
             Ok(0) | Err(_) => self.peer.broken.notify_one(),
         }
@@ -209,11 +210,11 @@ impl Ear {
     }
 
     /// Hands on what ends the connection, whether there is room or not.
-    fn say_last(&mut self, heard: Heard) {
-        self.peer.queued.fetch_add(heard.cost(), Ordering::AcqRel);
+    fn say_last(&mut self, item: FromFront) {
+        self.peer.queued.fetch_add(item.cost(), Ordering::AcqRel);
         self.begin();
         if let Some(other_half) = &self.other_half {
-            let _ = other_half.send(heard);
+            let _ = other_half.send(item);
         }
     }
 
@@ -230,7 +231,7 @@ impl Ear {
         timeout(PATIENCE, read).await.is_ok() && self.peer.guest.is_known()
     }
 
-    /// Takes the messages that are there; false when nothing more is to be heard.
+    /// Takes the messages that are there; false when nothing more is to be received.
     async fn take(&mut self, inbox: &mut BytesMut) -> bool {
         let mut count = 0;
         loop {
@@ -241,16 +242,16 @@ impl Ear {
                 Some(Incoming::Over) => self.decoder.skip(inbox),
                 Some(Incoming::Skipped) => {
                     let refusal = self.skipped();
-                    self.hand_on(Heard::Skipped(refusal)).await;
+                    self.hand_on(FromFront::Skipped(refusal)).await;
                 }
-                Some(Incoming::Message(text)) => self.hear(text).await,
-                Some(Incoming::Ping(payload)) => self.hand_on(Heard::Ping(payload)).await,
+                Some(Incoming::Message(text)) => self.receive(text).await,
+                Some(Incoming::Ping(payload)) => self.hand_on(FromFront::Ping(payload)).await,
                 Some(Incoming::TooLarge) => {
-                    self.say_last(Heard::TooLarge);
+                    self.say_last(FromFront::TooLarge);
                     return false;
                 }
                 Some(Incoming::Close(farewell)) => {
-                    self.say_last(Heard::Close(farewell));
+                    self.say_last(FromFront::Close(farewell));
                     return false;
                 }
             }
@@ -295,19 +296,19 @@ impl Ear {
         Refusal::new(Code::Busy, message)
     }
 
-    async fn hear(&mut self, text: BytesMut) {
+    async fn receive(&mut self, text: BytesMut) {
         let large = self.large.take().map(|(room, _)| room);
-        if let Some(heard) = self.look_into(&text).await {
-            return self.hand_on(heard).await;
+        if let Some(item) = self.look_into(&text).await {
+            return self.hand_on(item).await;
         }
         // A part of a buffer would keep all of it.
         let text = if large.is_some() { text } else { BytesMut::from(&text[..]) };
-        self.hand_on(Heard::Message { text, stamp: self.stamp, _large: large }).await;
+        self.hand_on(FromFront::Message { text, stamp: self.stamp, _large: large }).await;
     }
 
     /// Carries a message out here if it stops something. Looking into one costs time that all clients
     /// share: after each, the others get their turn.
-    async fn look_into(&mut self, text: &[u8]) -> Option<Heard> {
+    async fn look_into(&mut self, text: &[u8]) -> Option<FromFront> {
         let (count, since) = self.false_stops;
         let passed = since.elapsed() > FALSE_STOPS.1;
         if !may_be_urgent(text) || (count >= FALSE_STOPS.0 && !passed) {
@@ -317,14 +318,14 @@ impl Ear {
         if request.is_none() {
             self.false_stops = if passed { (1, Instant::now()) } else { (count + 1, since) };
         }
-        let heard = request.and_then(|request| self.stop(request));
+        let item = request.and_then(|request| self.stop(request));
         yield_now().await;
-        heard
+        item
     }
 
     /// Carries a stop out, if the client may; none leaves it to the other half. A right token counts
     /// from here on, so that a stop behind it need not wait for the other half either.
-    fn stop(&mut self, request: Request) -> Option<Heard> {
+    fn stop(&mut self, request: Request) -> Option<FromFront> {
         let Request { req, asked: Ok(message) } = request else { return None };
         if let Message { command: Command::Auth { token: Some(token), .. }, .. } = &message {
             let access = self.hub.access(token).ok()?;
@@ -338,13 +339,13 @@ impl Ear {
         // What the client sent with the stop, and behind it, came after it: unless another stop came
         // since it was read.
         let alone = self.hub.stamp().epoch == self.stamp.epoch;
-        let heard = match self.hub.dispatch(&client, message, self.stamp, Via::Connection) {
-            Ok(Outcome::Data(data)) => Heard::Stopped(req, Ok(data)),
+        let item = match self.hub.dispatch(&client, message, self.stamp, Via::Connection) {
+            Ok(Outcome::Data(data)) => FromFront::Stopped(req, Ok(data)),
             Ok(Outcome::Job(job)) => {
-                Heard::Stopping(begun(Box::pin(async move { (req, job.run().await) })))
+                FromFront::Stopping(begun(Box::pin(async move { (req, job.run().await) })))
             }
             Ok(Outcome::Own(_)) => return None,
-            Err(refusal) => Heard::Stopped(req, Err(refusal)),
+            Err(refusal) => FromFront::Stopped(req, Err(refusal)),
         };
         if alone {
             self.stamp = self.hub.stamp();
@@ -352,13 +353,13 @@ impl Ear {
         if !self.peer.guest.introduce() {
             self.hub.metrics.count_turned_away();
         }
-        Some(heard)
+        Some(item)
     }
 
     /// Gives the other half something to do. What it has no room for, for want of time or of a
     /// client that reads its answers, is dropped, and told when there is room again.
-    async fn hand_on(&mut self, heard: Heard) {
-        let cost = heard.cost();
+    async fn hand_on(&mut self, item: FromFront) {
+        let cost = item.cost();
         if !self.peer.has_room(cost) && !self.drops {
             let room = async {
                 while !self.peer.has_room(cost) {
@@ -369,7 +370,7 @@ impl Ear {
         }
         self.drops = !self.peer.has_room(cost);
         if self.drops {
-            self.peer.unheard.fetch_add(1, Ordering::Relaxed);
+            self.peer.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
         // Before it is counted, lest the other half is through with it first.
@@ -378,7 +379,7 @@ impl Ear {
         self.begin();
         if let Some(other_half) = &self.other_half {
             // One that has ended needs nothing any more.
-            let _ = other_half.send(heard);
+            let _ = other_half.send(item);
         }
     }
 
@@ -419,7 +420,7 @@ impl Ear {
     }
 }
 
-impl Drop for Ear {
+impl Drop for FrontHalf {
     fn drop(&mut self) {
         self.set_floods(false);
         self.leave();
@@ -452,20 +453,20 @@ impl Peer {
     }
 
     /// How many messages were dropped since the last time.
-    pub(super) fn take_unheard(&self) -> u64 {
-        match self.unheard.load(Ordering::Relaxed) {
+    pub(super) fn take_dropped(&self) -> u64 {
+        match self.dropped.load(Ordering::Relaxed) {
             0 => 0,
-            _ => self.unheard.swap(0, Ordering::Relaxed),
+            _ => self.dropped.swap(0, Ordering::Relaxed),
         }
     }
 }
 
-impl Heard {
+impl FromFront {
     pub(super) fn cost(&self) -> usize {
         let bytes = match self {
-            Heard::Message { text, .. } | Heard::Ping(text) => text.len(),
+            FromFront::Message { text, .. } | FromFront::Ping(text) => text.len(),
             // What is sent back with the answer may be as long as the message was.
-            Heard::Stopped(..) | Heard::Stopping(_) => MAX_URGENT,
+            FromFront::Stopped(..) | FromFront::Stopping(_) => MAX_URGENT,
             _ => 0,
         };
         bytes + QUEUE.1
@@ -481,7 +482,7 @@ pub(super) fn begun(mut running: Boxed<'static, Ended>) -> Boxed<'static, Ended>
     }
 }
 
-async fn closed(other_half: Option<&UnboundedSender<Heard>>) {
+async fn closed(other_half: Option<&UnboundedSender<FromFront>>) {
     match other_half {
         Some(other_half) => other_half.closed().await,
         None => pending().await,
@@ -490,7 +491,7 @@ async fn closed(other_half: Option<&UnboundedSender<Heard>>) {
 
 /// Reads what a client still sends until the other half has said its last word, and for a moment
 /// after it.
-async fn linger(reader: &mut Reader, other_half: &UnboundedSender<Heard>) {
+async fn linger(reader: &mut Reader, other_half: &UnboundedSender<FromFront>) {
     let over = async {
         other_half.closed().await;
         sleep(LINGER.0).await;
