@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{lobby::network, lock};
+use crate::{lock, seats::network};
 
 /// Between two answers to one address.
 const PACE: Duration = Duration::from_secs(1);

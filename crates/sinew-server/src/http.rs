@@ -33,10 +33,10 @@ use crate::{
     frame::{MAX_MESSAGE, SMALL_MESSAGE},
     hub::{Hub, Lease, Stamp, ending},
     listen::Door,
-    lobby::Guest,
     metrics,
     refusals::Refusals,
     reply,
+    seats::Seat,
     stream::Stream,
 };
 use gate::Visitor;
@@ -58,7 +58,7 @@ struct Desk {
 #[derive(Debug, Clone)]
 struct Peer {
     address: SocketAddr,
-    guest: Arc<Guest>,
+    seat: Arc<Seat>,
 }
 
 pub(crate) async fn serve(mut door: Door, hub: Arc<Hub>) {
@@ -79,7 +79,7 @@ pub(crate) async fn serve(mut door: Door, hub: Arc<Hub>) {
         .with_state(desk);
     loop {
         let (stream, address) = door.accept(&hub).await;
-        let peer = Peer { address, guest: Arc::clone(stream.guest()) };
+        let peer = Peer { address, seat: Arc::clone(stream.seat()) };
         let service = router.clone().layer(Extension(peer));
         tokio::spawn(converse(Arc::clone(&hub), stream, service));
     }

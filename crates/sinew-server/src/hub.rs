@@ -25,7 +25,7 @@ use tokio::{
 
 pub(crate) use control::{Client, Job, Lease, Member, Stamp};
 
-use crate::{Config, frame::SMALL_MESSAGE, guesses::Guesses, lobby::Lobby, metrics::Metrics};
+use crate::{Config, frame::SMALL_MESSAGE, guesses::Guesses, metrics::Metrics, seats::Seats};
 
 /// Writes to subscribers may be joined for this long.
 const JOIN: Duration = Duration::from_millis(20);
@@ -40,7 +40,7 @@ pub(crate) struct Hub {
     pub(crate) robots: Vec<Arc<Member>>,
     pub(crate) config: Config,
     pub(crate) metrics: Metrics,
-    pub(crate) lobby: Arc<Lobby>,
+    pub(crate) seats: Arc<Seats>,
     pub(crate) guesses: Guesses,
     /// Where everything runs that may take a while.
     pub(crate) workers: Handle,
@@ -67,7 +67,7 @@ impl Hub {
         Hub {
             robots,
             metrics: Metrics::default(),
-            lobby: Arc::new(Lobby::new(config.max_clients, config.max_strangers)),
+            seats: Arc::new(Seats::new(config.max_clients, config.max_strangers)),
             guesses: Guesses::default(),
             workers,
             large: Arc::new(Semaphore::new(LARGE)),

@@ -132,7 +132,7 @@ async fn sniff(stream: &mut Stream, inbox: &mut BytesMut, open: bool) -> Option<
         Ok(Ok(0) | Err(_)) => None,
         Err(_) => {
             if open {
-                stream.guest().keep_silent();
+                stream.seat().keep_silent();
             }
             Some(Framing::Prefixed)
         }

@@ -170,7 +170,7 @@ async fn serve(hub: Arc<Hub>, ports: Ports, shutdown: impl Future<Output = ()>) 
     doors.abort_all();
     workers.abort_all();
     hub.closing.send_replace(true);
-    let _ = timeout(FAREWELL, hub.lobby.empty()).await;
+    let _ = timeout(FAREWELL, hub.seats.empty()).await;
     let _ = ending.join();
     Ok(())
 }

@@ -22,8 +22,8 @@ use tokio::{
 
 use crate::{
     hub::Hub,
-    lobby::{Guest, PATIENCE},
     metrics::Transport,
+    seats::{PATIENCE, Seat},
 };
 
 /// How long a client that set something moving by itself may be out of reach.
@@ -42,7 +42,7 @@ pub(crate) struct Stream {
 #[derive(Debug)]
 pub(crate) struct Reader {
     half: OwnedReadHalf,
-    guest: Arc<Guest>,
+    seat: Arc<Seat>,
     probation: Option<Probation>,
     _presence: Presence,
 }
@@ -84,7 +84,7 @@ impl Stream {
         transport: Transport,
         room: usize,
     ) -> Self {
-        let (guest, left) = hub.lobby.enter(address);
+        let (seat, left) = hub.seats.enter(address);
         hub.metrics.client_came(transport);
         let (read, write) = socket.into_split();
         let probation =
@@ -92,7 +92,7 @@ impl Stream {
         Stream {
             reader: Reader {
                 half: read,
-                guest,
+                seat,
                 probation: Some(probation),
                 _presence: Presence { hub: Arc::clone(hub), transport },
             },
@@ -101,8 +101,8 @@ impl Stream {
     }
 
     /// Its standing with the server.
-    pub(crate) fn guest(&self) -> &Arc<Guest> {
-        &self.reader.guest
+    pub(crate) fn seat(&self) -> &Arc<Seat> {
+        &self.reader.seat
     }
 }
 
@@ -141,13 +141,13 @@ impl AsyncRead for Reader {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if this.guest.is_known() {
+        if this.seat.is_known() {
             this.probation = None;
         }
         let Some(probation) = &mut this.probation else {
             return Pin::new(&mut this.half).poll_read(context, buffer);
         };
-        if let Poll::Ready(error) = probation.poll(context, this.guest.is_stranger()) {
+        if let Poll::Ready(error) = probation.poll(context, this.seat.is_stranger()) {
             return Poll::Ready(Err(error));
         }
         let mut space = [0; CHUNK];

@@ -99,7 +99,7 @@ impl Connection {
     /// A valid message came, so the client is no stranger any more, if there is a seat for it.
     fn introduce(&self) -> Result<(), Refusal> {
         self.peer.is_new.store(false, Ordering::Release);
-        if self.peer.guest.introduce() {
+        if self.peer.seat.introduce() {
             return Ok(());
         }
         self.hub.metrics.count_turned_away();

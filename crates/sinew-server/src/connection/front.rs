@@ -36,8 +36,8 @@ use crate::{
     dispatch::{Outcome, Via},
     frame::{Decoder, Framing, Incoming, MAX_MESSAGE, SMALL_MESSAGE},
     hub::{Client, Hub, Stamp, ending},
-    lobby::{Guest, PATIENCE},
     lock,
+    seats::{PATIENCE, Seat},
     stream::{Reader, Stream, Writer},
 };
 
@@ -84,7 +84,7 @@ pub(super) enum FromFront {
 /// What both halves know of the client.
 pub(super) struct Peer {
     client: Mutex<Client>,
-    pub(super) guest: Arc<Guest>,
+    pub(super) seat: Arc<Seat>,
     /// Nothing it sent was valid yet.
     pub(super) is_new: AtomicBool,
     queued: AtomicUsize,
@@ -125,7 +125,7 @@ impl FrontHalf {
     pub(crate) fn new(hub: Arc<Hub>, client: Client, framing: Framing, stream: Stream) -> Self {
         let peer = Peer {
             client: Mutex::new(client),
-            guest: Arc::clone(stream.guest()),
+            seat: Arc::clone(stream.seat()),
             is_new: AtomicBool::new(true),
             queued: AtomicUsize::new(0),
             room: Notify::new(),
@@ -197,7 +197,7 @@ impl FrontHalf {
                 // It may still want to read: the other half ends when it has answered what is there.
                 self.other_half = None;
             }
-            Ok(0) if self.peer.guest.is_stranger() => self.say_last(FromFront::Close(Vec::new())),
+            Ok(0) if self.peer.seat.is_stranger() => self.say_last(FromFront::Close(Vec::new())),
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
                 if self.becomes_known().await {
                     return true;
@@ -220,7 +220,7 @@ impl FrontHalf {
 
     /// Waits until the other half has read what came of a stranger; whether it is known then.
     async fn becomes_known(&self) -> bool {
-        if self.peer.guest.is_known() {
+        if self.peer.seat.is_known() {
             return true;
         }
         let read = async {
@@ -228,7 +228,7 @@ impl FrontHalf {
                 self.peer.room.notified().await;
             }
         };
-        timeout(PATIENCE, read).await.is_ok() && self.peer.guest.is_known()
+        timeout(PATIENCE, read).await.is_ok() && self.peer.seat.is_known()
     }
 
     /// Takes the messages that are there; false when nothing more is to be received.
@@ -350,7 +350,7 @@ impl FrontHalf {
         if alone {
             self.stamp = self.hub.stamp();
         }
-        if !self.peer.guest.introduce() {
+        if !self.peer.seat.introduce() {
             self.hub.metrics.count_turned_away();
         }
         Some(item)
@@ -374,7 +374,7 @@ impl FrontHalf {
             return;
         }
         // Before it is counted, lest the other half is through with it first.
-        self.peer.guest.set_read(true);
+        self.peer.seat.set_read(true);
         self.peer.queued.fetch_add(cost, Ordering::AcqRel);
         self.begin();
         if let Some(other_half) = &self.other_half {
@@ -448,7 +448,7 @@ impl Peer {
     /// Something of the queue is done.
     pub(super) fn done(&self, cost: usize) {
         let before = self.queued.fetch_sub(cost, Ordering::AcqRel);
-        self.guest.set_read(before > cost);
+        self.seat.set_read(before > cost);
         self.room.notify_one();
     }
 

@@ -12,7 +12,7 @@ use sinew_robot::{Code, Refusal};
 use tokio::time::sleep_until;
 
 use super::{Desk, Peer, failure, status};
-use crate::{Access, hub::Client, lobby::Guest};
+use crate::{Access, hub::Client, seats::Seat};
 
 /// Refuses what a page of another host makes a browser send.
 pub(super) async fn check(State(desk): State<Desk>, request: Request, next: Next) -> Response {
@@ -70,7 +70,7 @@ pub(super) struct Visitor {
     pub(super) peer: SocketAddr,
     desk: Desk,
     bad_token: Option<Refusal>,
-    guest: Option<Arc<Guest>>,
+    seat: Option<Arc<Seat>>,
 }
 
 impl FromRequestParts<Desk> for Visitor {
@@ -84,7 +84,7 @@ impl FromRequestParts<Desk> for Visitor {
             peer: address,
             desk: desk.clone(),
             bad_token: None,
-            guest: peer.map(|peer| Arc::clone(&peer.guest)),
+            seat: peer.map(|peer| Arc::clone(&peer.seat)),
         };
         if let Some(token) = bearer(&parts.headers) {
             visitor.show(token);
@@ -112,7 +112,7 @@ impl Visitor {
 
     /// It asked for something that it may have, so it is no stranger; whether there is a seat.
     pub(super) fn introduce(&self) -> bool {
-        self.guest.as_ref().is_none_or(|guest| guest.introduce())
+        self.seat.as_ref().is_none_or(|seat| seat.introduce())
     }
 
     pub(super) fn may(&self, needed: Access) -> bool {

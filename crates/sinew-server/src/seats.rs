@@ -2,9 +2,9 @@
 //!
 //! A connection begins as a *stranger*: it has not sent a valid message yet, nor a token where one
 //! is needed. Strangers have little time and little room, and the oldest of an address makes room
-//! for the newest, so that nothing they do keeps a client from coming in. A *known* client has a
-//! seat; when all are taken, a newcomer stays a stranger, which may still stop robots. *Silent*
-//! clients are those of document 003's interface that only listen.
+//! for the newest, so that nothing they do keeps a client from coming in. A *known* client keeps its
+//! seat as long as it is connected; when all such seats are taken, a newcomer stays a stranger, which
+//! may still stop robots. *Silent* clients are those of document 003's interface that only listen.
 
 use std::{
     collections::VecDeque,
@@ -27,10 +27,11 @@ const PER_ADDRESS: usize = 64;
 /// Most silent clients.
 const SILENT: usize = 64;
 
-/// All connections.
+/// The places of all connections.
 #[derive(Debug)]
-pub(crate) struct Lobby {
-    seats: Arc<Semaphore>,
+pub(crate) struct Seats {
+    /// Those of known clients that are not taken.
+    free: Arc<Semaphore>,
     max_strangers: usize,
     inner: Mutex<Inner>,
     /// Told when the last one has gone.
@@ -56,24 +57,24 @@ struct Waiting {
     is_read: Arc<AtomicBool>,
 }
 
-/// The standing of one connection.
+/// The place of one connection: among the strangers, or among those that are known.
 #[derive(Debug)]
-pub(crate) struct Guest {
-    lobby: Arc<Lobby>,
+pub(crate) struct Seat {
+    seats: Arc<Seats>,
     id: u64,
     rank: AtomicU8,
     is_read: Arc<AtomicBool>,
-    seat: Mutex<Option<OwnedSemaphorePermit>>,
+    permit: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
 const STRANGER: u8 = 0;
 const SILENT_CLIENT: u8 = 1;
 const KNOWN: u8 = 2;
 
-impl Lobby {
+impl Seats {
     pub(crate) fn new(seats: usize, max_strangers: usize) -> Self {
-        Lobby {
-            seats: Arc::new(Semaphore::new(seats)),
+        Seats {
+            free: Arc::new(Semaphore::new(seats)),
             max_strangers: max_strangers.max(1),
             inner: Mutex::default(),
             emptied: Notify::new(),
@@ -81,7 +82,7 @@ impl Lobby {
     }
 
     /// A client connected. What is returned beside it tells when it must leave.
-    pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> (Arc<Guest>, oneshot::Receiver<()>) {
+    pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> (Arc<Seat>, oneshot::Receiver<()>) {
         let address = network(address);
         let (leave, left) = oneshot::channel();
         let mut inner = lock(&self.inner);
@@ -101,9 +102,9 @@ impl Lobby {
         inner.present += 1;
         let is_read = Arc::new(AtomicBool::new(false));
         inner.strangers.push_back(Waiting { id, address, leave, is_read: Arc::clone(&is_read) });
-        let lobby = Arc::clone(self);
-        let (rank, seat) = (AtomicU8::new(STRANGER), Mutex::default());
-        (Arc::new(Guest { lobby, id, rank, is_read, seat }), left)
+        let seats = Arc::clone(self);
+        let (rank, permit) = (AtomicU8::new(STRANGER), Mutex::default());
+        (Arc::new(Seat { seats, id, rank, is_read, permit }), left)
     }
 
     /// Waits until all have gone.
@@ -118,16 +119,16 @@ impl Lobby {
     }
 }
 
-impl Guest {
-    /// A valid message came: takes a seat, if there is one. Whether this one is known now.
+impl Seat {
+    /// A valid message came: takes a known client's seat, if one is free. Whether it is known now.
     pub(crate) fn introduce(&self) -> bool {
         if self.is_known() {
             return true;
         }
-        let Ok(seat) = Arc::clone(&self.lobby.seats).try_acquire_owned() else { return false };
-        *lock(&self.seat) = Some(seat);
+        let Ok(permit) = Arc::clone(&self.seats.free).try_acquire_owned() else { return false };
+        *lock(&self.permit) = Some(permit);
         self.rank.store(KNOWN, Ordering::Release);
-        let mut inner = lock(&self.lobby.inner);
+        let mut inner = lock(&self.seats.inner);
         // One that was sent away meanwhile is in neither list.
         inner.strangers.retain(|other| other.id != self.id);
         inner.silent.retain(|other| other.id != self.id);
@@ -136,14 +137,14 @@ impl Guest {
 
     /// It listens and says nothing, which clients of document 003's interface may.
     pub(crate) fn keep_silent(&self) {
-        let mut inner = lock(&self.lobby.inner);
+        let mut inner = lock(&self.seats.inner);
         let Some(index) = inner.strangers.iter().position(|other| other.id == self.id) else {
             return;
         };
         let waiting = inner.strangers.remove(index);
         inner.silent.extend(waiting);
         self.rank.store(SILENT_CLIENT, Ordering::Release);
-        if inner.silent.len() > SILENT.min(self.lobby.max_strangers)
+        if inner.silent.len() > SILENT.min(self.seats.max_strangers)
             && let Some(oldest) = inner.silent.pop_front()
         {
             oldest.send_away();
@@ -164,14 +165,14 @@ impl Guest {
     }
 }
 
-impl Drop for Guest {
+impl Drop for Seat {
     fn drop(&mut self) {
-        let mut inner = lock(&self.lobby.inner);
+        let mut inner = lock(&self.seats.inner);
         inner.strangers.retain(|other| other.id != self.id);
         inner.silent.retain(|other| other.id != self.id);
         inner.present -= 1;
         if inner.present == 0 {
-            self.lobby.emptied.notify_waiters();
+            self.seats.emptied.notify_waiters();
         }
     }
 }
@@ -204,24 +205,24 @@ mod tests {
 
     #[test]
     fn the_oldest_stranger_of_an_address_makes_room() {
-        let lobby = Arc::new(Lobby::new(4, 512));
-        let (other, mut other_left) = lobby.enter([10, 0, 0, 1].into());
-        let mut guests: Vec<_> = (0..PER_ADDRESS).map(|_| lobby.enter(here())).collect();
-        assert!(guests.iter_mut().all(|(_, left)| left.try_recv().is_err()));
-        guests.push(lobby.enter(here()));
-        assert!(guests[0].1.try_recv().is_ok());
-        assert!(guests[1].1.try_recv().is_err());
+        let seats = Arc::new(Seats::new(4, 512));
+        let (other, mut other_left) = seats.enter([10, 0, 0, 1].into());
+        let mut taken: Vec<_> = (0..PER_ADDRESS).map(|_| seats.enter(here())).collect();
+        assert!(taken.iter_mut().all(|(_, left)| left.try_recv().is_err()));
+        taken.push(seats.enter(here()));
+        assert!(taken[0].1.try_recv().is_ok());
+        assert!(taken[1].1.try_recv().is_err());
         assert!(other_left.try_recv().is_err() && other.is_stranger());
     }
 
     #[test]
     fn a_known_client_is_never_sent_away_and_has_a_seat() {
-        let lobby = Arc::new(Lobby::new(1, 512));
-        let (known, mut left) = lobby.enter(here());
+        let seats = Arc::new(Seats::new(1, 512));
+        let (known, mut left) = seats.enter(here());
         assert!(known.introduce() && known.introduce() && known.is_known());
-        let _strangers: Vec<_> = (0..2 * PER_ADDRESS).map(|_| lobby.enter(here())).collect();
+        let _strangers: Vec<_> = (0..2 * PER_ADDRESS).map(|_| seats.enter(here())).collect();
         assert!(left.try_recv().is_err());
-        let (late, _late_left) = lobby.enter(here());
+        let (late, _late_left) = seats.enter(here());
         assert!(!late.introduce() && late.is_stranger(), "all seats are taken");
         drop(known);
         assert!(late.introduce());
@@ -229,36 +230,36 @@ mod tests {
 
     #[test]
     fn a_stranger_whose_message_is_being_read_need_not_make_room() {
-        let lobby = Arc::new(Lobby::new(4, 512));
-        let (busy, mut left) = lobby.enter(here());
+        let seats = Arc::new(Seats::new(4, 512));
+        let (busy, mut left) = seats.enter(here());
         busy.set_read(true);
-        let mut others: Vec<_> = (0..=PER_ADDRESS).map(|_| lobby.enter(here())).collect();
+        let mut others: Vec<_> = (0..=PER_ADDRESS).map(|_| seats.enter(here())).collect();
         assert!(left.try_recv().is_err() && others[0].1.try_recv().is_ok());
         busy.set_read(false);
-        let _another = lobby.enter(here());
+        let _another = seats.enter(here());
         assert!(left.try_recv().is_ok(), "nothing valid came");
     }
 
     #[test]
     fn silent_clients_have_a_pool_of_their_own() {
-        let lobby = Arc::new(Lobby::new(1, 512));
-        let mut silent: Vec<_> = (0..=SILENT).map(|_| lobby.enter(here())).collect();
+        let seats = Arc::new(Seats::new(1, 512));
+        let mut silent: Vec<_> = (0..=SILENT).map(|_| seats.enter(here())).collect();
         assert!(silent[0].1.try_recv().is_ok(), "as a stranger");
-        for (guest, _) in &silent[1..] {
-            guest.keep_silent();
+        for (seat, _) in &silent[1..] {
+            seat.keep_silent();
         }
-        let _strangers: Vec<_> = (0..PER_ADDRESS).map(|_| lobby.enter(here())).collect();
+        let _strangers: Vec<_> = (0..PER_ADDRESS).map(|_| seats.enter(here())).collect();
         assert!(silent[1].1.try_recv().is_err());
-        let (newest, _left) = lobby.enter(here());
+        let (newest, _left) = seats.enter(here());
         newest.keep_silent();
         assert!(silent[1].1.try_recv().is_ok(), "the oldest of the silent ones");
     }
 
     #[test]
     fn all_strangers_together_are_bounded_and_one_host_of_ipv6_is_one_address() {
-        let lobby = Arc::new(Lobby::new(1, 3));
-        let mut guests: Vec<_> = (1..=4u8).map(|n| lobby.enter([10, 0, 0, n].into())).collect();
-        assert!(guests[0].1.try_recv().is_ok() && guests[1].1.try_recv().is_err());
+        let seats = Arc::new(Seats::new(1, 3));
+        let mut taken: Vec<_> = (1..=4u8).map(|n| seats.enter([10, 0, 0, n].into())).collect();
+        assert!(taken[0].1.try_recv().is_ok() && taken[1].1.try_recv().is_err());
         let [a, b] = ["fd00::1", "fd00::2"].map(|text| text.parse::<IpAddr>().expect("is one"));
         assert_eq!(network(a), network(b));
         assert_eq!(network("::ffff:127.0.0.1".parse().expect("is one")), here());
