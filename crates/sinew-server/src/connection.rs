@@ -60,14 +60,15 @@ pub(crate) struct Connection {
     telemetry: Telemetry,
     /// A length-prefixed client that has never used `req` does not expect answers.
     uses_req: bool,
-    reading: Reading,
+    phase: Phase,
     /// It set something moving that goes on by itself, so its absence must be noticed soon.
     watched: Watched,
     refusals: Refusals,
 }
 
+/// How far the connection has come to its end.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Reading {
+enum Phase {
     /// More may come.
     Open,
     /// The client sends no more since then; it may still want to read.
@@ -98,7 +99,7 @@ impl Connection {
             work: Work::default(),
             telemetry,
             uses_req: false,
-            reading: Reading::Open,
+            phase: Phase::Open,
             watched: Watched::No,
             refusals: Refusals::default(),
         };
@@ -113,10 +114,10 @@ impl Connection {
         while !self.is_done() {
             let all_sent = self.out.is_empty();
             let has_room = self.out.len() < self.most_unread();
-            let listens = self.reading == Reading::Open && has_room;
+            let listens = self.phase == Phase::Open && has_room;
             let turn = self.telemetry.turn;
-            let patience = match self.reading {
-                Reading::Ended(since) if self.telemetry.is_empty() => {
+            let patience = match self.phase {
+                Phase::Ended(since) if self.telemetry.is_empty() => {
                     Some(since + self.hub.config.write_timeout)
                 }
                 _ => None,
@@ -138,7 +139,7 @@ impl Connection {
                     self.telemetry.woken();
                 }
                 () = wait_until(patience), if patience.is_some() => return,
-                () = ending(&mut closing), if self.reading != Reading::Closing => {
+                () = ending(&mut closing), if self.phase != Phase::Closing => {
                     self.close();
                 }
                 () = self.peer.broken.notified() => return,
@@ -149,7 +150,7 @@ impl Connection {
                 let _ = writer.watch();
             }
         }
-        if self.reading == Reading::Closing {
+        if self.phase == Phase::Closing {
             let _ = writer.shutdown().await;
         }
     }
@@ -162,11 +163,11 @@ impl Connection {
     }
 
     fn is_done(&self) -> bool {
-        let idle = match self.reading {
-            Reading::Open => false,
-            Reading::Ended(_) => self.telemetry.is_empty() && self.work.is_empty(),
-            Reading::Closing => true,
-            Reading::Over => return true,
+        let idle = match self.phase {
+            Phase::Open => false,
+            Phase::Ended(_) => self.telemetry.is_empty() && self.work.is_empty(),
+            Phase::Closing => true,
+            Phase::Over => return true,
         };
         idle && self.out.is_empty()
     }
@@ -175,7 +176,7 @@ impl Connection {
     /// own direction, so what it asked for is done, but for what moves, and it gets the answers until
     /// writing fails.
     fn ended(&mut self) {
-        self.reading = Reading::Ended(Instant::now());
+        self.phase = Phase::Ended(Instant::now());
         self.leave();
     }
 
@@ -185,7 +186,7 @@ impl Connection {
 
     /// Ends the connection once all is written.
     fn close(&mut self) {
-        self.reading = Reading::Closing;
+        self.phase = Phase::Closing;
         self.work.forget_waiting();
         self.leave();
     }

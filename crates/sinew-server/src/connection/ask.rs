@@ -10,7 +10,7 @@ use sinew_api::{Access, Command, Message, Request, Topic};
 use sinew_robot::{Code, Refusal};
 use tokio::time::sleep_until;
 
-use super::{Connection, Reading, Watched};
+use super::{Connection, Phase, Watched};
 use crate::{
     dispatch::{Outcome, Via},
     frame::Framing,
@@ -134,7 +134,7 @@ impl Connection {
                     let at = hub.guesses.wrong(client.address, std::time::Instant::now());
                     // Too many wrong ones wait for their answer: this one gets none.
                     let at = at.ok_or_else(|| {
-                        self.reading = Reading::Over;
+                        self.phase = Phase::Over;
                         refusal.clone()
                     })?;
                     drop(client);
