@@ -32,7 +32,7 @@ use crate::{
     dispatch::{Outcome, Via},
     frame::{MAX_MESSAGE, SMALL_MESSAGE},
     hub::{Hub, Lease, Stamp, ending},
-    listen::Door,
+    listen::Acceptor,
     metrics,
     refusals::Refusals,
     reply,
@@ -61,8 +61,8 @@ struct Peer {
     seat: Arc<Seat>,
 }
 
-pub(crate) async fn serve(mut door: Door, hub: Arc<Hub>) {
-    let desk = Desk { hub: Arc::clone(&hub), open: door.open };
+pub(crate) async fn serve(mut acceptor: Acceptor, hub: Arc<Hub>) {
+    let desk = Desk { hub: Arc::clone(&hub), open: acceptor.open };
     let router = Router::new()
         .route("/", get(page::index))
         .route("/api/v1/robots", get(robots))
@@ -78,7 +78,7 @@ pub(crate) async fn serve(mut door: Door, hub: Arc<Hub>) {
         .layer(from_fn_with_state(desk.clone(), gate::check))
         .with_state(desk);
     loop {
-        let (stream, address) = door.accept(&hub).await;
+        let (stream, address) = acceptor.accept(&hub).await;
         let peer = Peer { address, seat: Arc::clone(stream.seat()) };
         let service = router.clone().layer(Extension(peer));
         tokio::spawn(converse(Arc::clone(&hub), stream, service));

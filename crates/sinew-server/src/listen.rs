@@ -51,8 +51,8 @@ pub(crate) fn bind(address: SocketAddr) -> io::Result<StdListener> {
     open().map_err(named)
 }
 
-/// A port that is open.
-pub(crate) struct Door {
+/// Takes the clients of one port.
+pub(crate) struct Acceptor {
     listener: TcpListener,
     transport: Transport,
     /// Its clients need no token.
@@ -60,9 +60,9 @@ pub(crate) struct Door {
     accepted: u32,
 }
 
-impl Door {
+impl Acceptor {
     pub(crate) fn new(listener: TcpListener, transport: Transport, open: bool) -> Self {
-        Door { listener, transport, open, accepted: 0 }
+        Acceptor { listener, transport, open, accepted: 0 }
     }
 
     /// The next client.
@@ -103,10 +103,10 @@ fn prepare(socket: &TcpStream, write_timeout: Duration) -> io::Result<()> {
 }
 
 /// Serves the clients of 5555 or 5556.
-pub(crate) async fn serve(mut door: Door, hub: Arc<Hub>) {
-    let Door { transport, open, .. } = door;
+pub(crate) async fn serve(mut acceptor: Acceptor, hub: Arc<Hub>) {
+    let Acceptor { transport, open, .. } = acceptor;
     loop {
-        let (mut stream, peer) = door.accept(&hub).await;
+        let (mut stream, peer) = acceptor.accept(&hub).await;
         let client = hub.client(format!("{} {peer}", transport.name()), peer.ip(), open);
         let hub = Arc::clone(&hub);
         tokio::spawn(async move {

@@ -24,7 +24,7 @@ use crate::{
     feed::{self, Feed},
     http,
     hub::{Hub, Member},
-    listen::{self, Door},
+    listen::{self, Acceptor},
     metrics::Transport,
 };
 
@@ -142,7 +142,7 @@ async fn serve(hub: Arc<Hub>, ports: Ports, shutdown: impl Future<Output = ()>) 
     for member in &hub.robots {
         workers.spawn_on(feed::run(Arc::clone(member)), &hub.workers);
     }
-    let mut doors = JoinSet::new();
+    let mut acceptors = JoinSet::new();
     let open = |listener: &StdListener| {
         listener.local_addr().is_ok_and(|address| address.ip().is_loopback())
     };
@@ -150,24 +150,24 @@ async fn serve(hub: Arc<Hub>, ports: Ports, shutdown: impl Future<Output = ()>) 
         let Some(listener) = port else { continue };
         let legacy_open = hub.config.legacy_open && matches!(transport, Transport::Tcp);
         let open = open(&listener) || legacy_open;
-        let door = Door::new(TcpListener::from_std(listener)?, transport, open);
-        doors.spawn(listen::serve(door, Arc::clone(&hub)));
+        let acceptor = Acceptor::new(TcpListener::from_std(listener)?, transport, open);
+        acceptors.spawn(listen::serve(acceptor, Arc::clone(&hub)));
     }
     if let Some(listener) = ports.http {
         let open = open(&listener);
-        let door = Door::new(TcpListener::from_std(listener)?, Transport::Http, open);
-        doors.spawn(http::serve(door, Arc::clone(&hub)));
+        let acceptor = Acceptor::new(TcpListener::from_std(listener)?, Transport::Http, open);
+        acceptors.spawn(http::serve(acceptor, Arc::clone(&hub)));
     }
     tokio::select! {
         () = shutdown => {}
-        () = async { while doors.join_next().await.is_some() {} pending().await } => {}
+        () = async { while acceptors.join_next().await.is_some() {} pending().await } => {}
     }
     let by = "the daemon's end".into();
     hub.robots.iter().for_each(|member| member.end(&by));
     // While clients take their last bytes.
     let robots = hub.robots.clone();
     let ending = thread::spawn(move || robots.iter().for_each(|member| member.shut_down()));
-    doors.abort_all();
+    acceptors.abort_all();
     workers.abort_all();
     hub.closing.send_replace(true);
     let _ = timeout(FAREWELL, hub.seats.empty()).await;
