@@ -39,7 +39,7 @@ use crate::{
     seats::Seat,
     stream::Stream,
 };
-use gate::Visitor;
+use gate::HttpClient;
 
 /// How long a client may take from one request to the end of the next one's head, and for a body.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -48,9 +48,9 @@ const MAX_HEAD: usize = 32 << 10;
 
 /// What every handler knows.
 #[derive(Debug, Clone)]
-struct Desk {
+struct HttpState {
     hub: Arc<Hub>,
-    /// Whether visitors need no token.
+    /// Whether clients need no token.
     open: bool,
 }
 
@@ -62,7 +62,7 @@ struct Peer {
 }
 
 pub(crate) async fn serve(mut acceptor: Acceptor, hub: Arc<Hub>) {
-    let desk = Desk { hub: Arc::clone(&hub), open: acceptor.open };
+    let state = HttpState { hub: Arc::clone(&hub), open: acceptor.open };
     let router = Router::new()
         .route("/", get(page::index))
         .route("/api/v1/robots", get(robots))
@@ -75,8 +75,8 @@ pub(crate) async fn serve(mut acceptor: Acceptor, hub: Arc<Hub>) {
             let refusal = Refusal::new(Code::Unsupported, "this page does not know the method");
             (StatusCode::METHOD_NOT_ALLOWED, failure(&refusal)).into_response()
         })
-        .layer(from_fn_with_state(desk.clone(), gate::check))
-        .with_state(desk);
+        .layer(from_fn_with_state(state.clone(), gate::check))
+        .with_state(state);
     loop {
         let (stream, address) = acceptor.accept(&hub).await;
         let peer = Peer { address, seat: Arc::clone(stream.seat()) };
@@ -112,7 +112,7 @@ impl<T> Drop for Handed<T> {
     }
 }
 
-impl Desk {
+impl HttpState {
     /// Has the workers make an answer.
     async fn hand_on(&self, answer: impl Future<Output = Response> + Send + 'static) -> Response {
         let mut handed = Handed(self.hub.workers.spawn(answer));
@@ -120,84 +120,91 @@ impl Desk {
     }
 }
 
-async fn robots(State(desk): State<Desk>, visitor: Visitor) -> Response {
-    if let Err(refusal) = visitor.permit(Access::Read) {
-        return visitor.turn_away(refusal).await;
+async fn robots(State(state): State<HttpState>, caller: HttpClient) -> Response {
+    if let Err(refusal) = caller.permit(Access::Read) {
+        return caller.turn_away(refusal).await;
     }
-    let hub = Arc::clone(&desk.hub);
-    desk.hand_on(async move { document(&hub.to_json()) }).await
+    let hub = Arc::clone(&state.hub);
+    state.hand_on(async move { document(&hub.to_json()) }).await
 }
 
-async fn robot(State(desk): State<Desk>, visitor: Visitor, Path(name): Path<String>) -> Response {
-    if let Err(refusal) = visitor.permit(Access::Read) {
-        return visitor.turn_away(refusal).await;
+async fn robot(
+    State(state): State<HttpState>,
+    caller: HttpClient,
+    Path(name): Path<String>,
+) -> Response {
+    if let Err(refusal) = caller.permit(Access::Read) {
+        return caller.turn_away(refusal).await;
     }
-    let hub = Arc::clone(&desk.hub);
-    desk.hand_on(async move {
-        match hub.robot(Some(&name), None) {
-            Ok(member) => document(&member.to_json()),
-            Err(refusal) => failure(&refusal),
-        }
-    })
-    .await
+    let hub = Arc::clone(&state.hub);
+    state
+        .hand_on(async move {
+            match hub.robot(Some(&name), None) {
+                Ok(member) => document(&member.to_json()),
+                Err(refusal) => failure(&refusal),
+            }
+        })
+        .await
 }
 
-async fn figures(State(desk): State<Desk>, visitor: Visitor) -> Response {
-    if let Err(refusal) = visitor.permit(Access::Read) {
-        return visitor.turn_away(refusal).await;
+async fn figures(State(state): State<HttpState>, caller: HttpClient) -> Response {
+    if let Err(refusal) = caller.permit(Access::Read) {
+        return caller.turn_away(refusal).await;
     }
-    let hub = Arc::clone(&desk.hub);
-    desk.hand_on(async move {
-        let kind = HeaderValue::from_static("text/plain; version=0.0.4");
-        ([(header::CONTENT_TYPE, kind)], metrics::page(&hub)).into_response()
-    })
-    .await
+    let hub = Arc::clone(&state.hub);
+    state
+        .hand_on(async move {
+            let kind = HeaderValue::from_static("text/plain; version=0.0.4");
+            ([(header::CONTENT_TYPE, kind)], metrics::page(&hub)).into_response()
+        })
+        .await
 }
 
 async fn command(
-    State(desk): State<Desk>,
-    visitor: Visitor,
+    State(state): State<HttpState>,
+    caller: HttpClient,
     Path(name): Path<String>,
     request: Request,
 ) -> Response {
-    if let Err(refusal) = visitor.check_token() {
-        return visitor.turn_away(refusal).await;
+    if let Err(refusal) = caller.check_token() {
+        return caller.turn_away(refusal).await;
     }
-    let (text, room) = match read(&desk, &visitor, request.into_body()).await {
+    let (text, room) = match read(&state, &caller, request.into_body()).await {
         Ok(read) => read,
-        Err(refusal) => return answer(&desk.hub, &visitor, None, &Err(refusal)),
+        Err(refusal) => return answer(&state.hub, &caller, None, &Err(refusal)),
     };
-    let stamp = desk.hub.stamp();
-    let may_stop = visitor.may(Access::Read) && may_be_urgent(&text);
+    let stamp = state.hub.stamp();
+    let may_stop = caller.may(Access::Read) && may_be_urgent(&text);
     let urgent = may_stop.then(|| sinew_api::Request::parse_urgent(&text, false)).flatten();
     // A stop is carried out here and now, and without a seat.
     if let Some(sinew_api::Request { req, asked: Ok(message) }) = urgent
         && message.rules().connection.is_none()
     {
-        visitor.introduce();
-        let result = ask(&desk.hub, &visitor, &name, message, stamp).await;
-        return answer(&desk.hub, &visitor, req.as_ref(), &result);
+        caller.introduce();
+        let result = ask(&state.hub, &caller, &name, message, stamp).await;
+        return answer(&state.hub, &caller, req.as_ref(), &result);
     }
-    let hub = Arc::clone(&desk.hub);
-    desk.hand_on(async move {
-        let sinew_api::Request { req, asked } = {
-            let _turn = hub.turn_to_read(text.len()).await;
-            sinew_api::Request::parse(&text)
-        };
-        drop((text, room));
-        let result = match asked {
-            Ok(message) => ask(&hub, &visitor, &name, message, stamp).await,
-            Err(refusal) => Err(refusal),
-        };
-        answer(&hub, &visitor, req.as_ref(), &result)
-    })
-    .await
+    let hub = Arc::clone(&state.hub);
+    state
+        .hand_on(async move {
+            let sinew_api::Request { req, asked } = {
+                let _turn = hub.turn_to_read(text.len()).await;
+                sinew_api::Request::parse(&text)
+            };
+            drop((text, room));
+            let result = match asked {
+                Ok(message) => ask(&hub, &caller, &name, message, stamp).await,
+                Err(refusal) => Err(refusal),
+            };
+            answer(&hub, &caller, req.as_ref(), &result)
+        })
+        .await
 }
 
 /// Reads a message. One over 64 KiB takes its turn, as on the other ports.
 async fn read(
-    desk: &Desk,
-    visitor: &Visitor,
+    state: &HttpState,
+    caller: &HttpClient,
     body: Body,
 ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Refusal> {
     let too_large = |most: usize| {
@@ -208,12 +215,12 @@ async fn read(
         return Err(too_large(MAX_MESSAGE));
     }
     let may_be_large = size.upper().is_none_or(|size| size > SMALL_MESSAGE as u64);
-    let room = match may_be_large && visitor.may(Access::Control) {
-        true => Arc::clone(&desk.hub.large).try_acquire_owned().ok(),
+    let room = match may_be_large && caller.may(Access::Control) {
+        true => Arc::clone(&state.hub.large).try_acquire_owned().ok(),
         false => None,
     };
     let most = if room.is_some() { MAX_MESSAGE } else { SMALL_MESSAGE };
-    if size.lower() > most as u64 && visitor.may(Access::Control) {
+    if size.lower() > most as u64 && caller.may(Access::Control) {
         let message = "other long messages are being read: send it again";
         return Err(Refusal::new(Code::Busy, message));
     }
@@ -228,23 +235,23 @@ async fn read(
 /// than it takes.
 async fn ask(
     hub: &Hub,
-    visitor: &Visitor,
+    caller: &HttpClient,
     name: &str,
     mut message: Message,
     stamp: Stamp,
 ) -> Result<Value, Refusal> {
     let rules = message.rules();
-    visitor.permit_command(rules.access, rules.urgent)?;
+    caller.permit_command(rules.access, rules.urgent)?;
     if let Some(other) = message.robot.filter(|robot| robot != name) {
         let message = format!("robot: wanted {name}, as in the address, got {other:?}");
         return Err(Refusal::new(Code::InvalidArgument, message));
     }
     let member = hub.robot(Some(name), None)?;
     message.robot = Some(name.into());
-    match hub.dispatch(&visitor.client, message, stamp, Via::Post)? {
+    match hub.dispatch(&caller.client, message, stamp, Via::Post)? {
         Outcome::Data(data) => Ok(data),
         Outcome::Job(job) => {
-            let lease = Lease::new(member, &visitor.client);
+            let lease = Lease::new(member, &caller.client);
             let result = job.run().await;
             lease.end();
             result
@@ -256,18 +263,18 @@ async fn ask(
 
 fn answer(
     hub: &Hub,
-    visitor: &Visitor,
+    caller: &HttpClient,
     req: Option<&Value>,
     result: &Result<Value, Refusal>,
 ) -> Response {
     hub.metrics.count_command(result);
     if let Err(refusal) = result {
-        Refusals::default().log(&visitor.client.name, refusal);
+        Refusals::default().log(&caller.client.name, refusal);
     }
     let answer = document(&reply::reply(req, result));
     match result {
         Ok(_) => answer,
-        Err(refusal) => (visitor.status(refusal), answer).into_response(),
+        Err(refusal) => (caller.status(refusal), answer).into_response(),
     }
 }
 

@@ -11,11 +11,15 @@ use axum::{
 use sinew_robot::{Code, Refusal};
 use tokio::time::sleep_until;
 
-use super::{Desk, Peer, failure, status};
+use super::{HttpState, Peer, failure, status};
 use crate::{Access, hub::Client, seats::Seat};
 
 /// Refuses what a page of another host makes a browser send.
-pub(super) async fn check(State(desk): State<Desk>, request: Request, next: Next) -> Response {
+pub(super) async fn check(
+    State(state): State<HttpState>,
+    request: Request,
+    next: Next,
+) -> Response {
     let headers = request.headers();
     let host = headers.get(header::HOST).map(authority);
     // What is no name, or two of them, is no browser's; neither is an address of another host in
@@ -30,7 +34,7 @@ pub(super) async fn check(State(desk): State<Desk>, request: Request, next: Next
     };
     // A page can make its own name lead to this address, and is then of the same origin: only
     // names that are known lead here, whether tokens are in use or not.
-    let hosts = &desk.hub.config.hosts;
+    let hosts = &state.hub.config.hosts;
     let is_ours = |name: &str| hosts.iter().any(|host| host.eq_ignore_ascii_case(name));
     let renamed = host
         .as_ref()
@@ -65,31 +69,34 @@ fn is_local_or_number(host: &str) -> bool {
 
 /// A client that asks, and what its token allows.
 #[derive(Debug)]
-pub(super) struct Visitor {
+pub(super) struct HttpClient {
     pub(super) client: Client,
     pub(super) peer: SocketAddr,
-    desk: Desk,
+    state: HttpState,
     bad_token: Option<Refusal>,
     seat: Option<Arc<Seat>>,
 }
 
-impl FromRequestParts<Desk> for Visitor {
+impl FromRequestParts<HttpState> for HttpClient {
     type Rejection = std::convert::Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, desk: &Desk) -> Result<Self, Self::Rejection> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        state: &HttpState,
+    ) -> Result<Self, Self::Rejection> {
         let peer = parts.extensions.get::<Peer>();
         let address = peer.map_or(([0, 0, 0, 0], 0).into(), |peer| peer.address);
-        let mut visitor = Visitor {
-            client: desk.hub.client("http", address.ip(), desk.open),
+        let mut caller = HttpClient {
+            client: state.hub.client("http", address.ip(), state.open),
             peer: address,
-            desk: desk.clone(),
+            state: state.clone(),
             bad_token: None,
             seat: peer.map(|peer| Arc::clone(&peer.seat)),
         };
         if let Some(token) = bearer(&parts.headers) {
-            visitor.show(token);
+            caller.show(token);
         }
-        Ok(visitor)
+        Ok(caller)
     }
 }
 
@@ -98,10 +105,10 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-impl Visitor {
+impl HttpClient {
     /// Takes a token instead of whatever was allowed before.
     pub(super) fn show(&mut self, token: &str) {
-        match self.desk.hub.access(token) {
+        match self.state.hub.access(token) {
             Ok(access) => self.client.access = access,
             Err(refusal) => {
                 self.client.access = Access::Nothing;
@@ -134,10 +141,10 @@ impl Visitor {
             let message = "a token is needed: send `Authorization: Bearer TOKEN`";
             return Err(Refusal::new(Code::Unauthorized, message));
         }
-        self.desk.hub.permit(&self.client, needed)?;
+        self.state.hub.permit(&self.client, needed)?;
         if needed > Access::Nothing && !self.introduce() && !stops {
-            self.desk.hub.metrics.count_turned_away();
-            return Err(self.desk.hub.no_seat());
+            self.state.hub.metrics.count_turned_away();
+            return Err(self.state.hub.no_seat());
         }
         Ok(())
     }
@@ -153,7 +160,7 @@ impl Visitor {
     /// Says no. A wrong token is answered at the pace of its address.
     pub(super) async fn turn_away(&self, refusal: Refusal) -> Response {
         if self.bad_token.is_some() {
-            match self.desk.hub.guesses.wrong(self.peer.ip(), Instant::now()) {
+            match self.state.hub.guesses.wrong(self.peer.ip(), Instant::now()) {
                 Some(at) => sleep_until(at.into()).await,
                 None => return StatusCode::TOO_MANY_REQUESTS.into_response(),
             }

@@ -8,15 +8,15 @@ use axum::{
 };
 use serde_json::Value;
 
-use super::{Desk, Visitor};
+use super::{HttpClient, HttpState};
 use crate::{Access, hub::Hub};
 
-pub(super) async fn index(State(desk): State<Desk>, visitor: Visitor) -> Response {
-    if let Err(refusal) = visitor.permit(Access::Read) {
-        return visitor.turn_away(refusal).await;
+pub(super) async fn index(State(state): State<HttpState>, caller: HttpClient) -> Response {
+    if let Err(refusal) = caller.permit(Access::Read) {
+        return caller.turn_away(refusal).await;
     }
-    let hub = Arc::clone(&desk.hub);
-    desk.hand_on(async move { overview(&hub) }).await
+    let hub = Arc::clone(&state.hub);
+    state.hand_on(async move { overview(&hub) }).await
 }
 
 fn overview(hub: &Hub) -> Response {

@@ -12,7 +12,7 @@ use bytes::BytesMut;
 use hyper_util::rt::TokioIo;
 use sinew_robot::{Code, Refusal};
 
-use super::{Desk, Visitor, failure};
+use super::{HttpClient, HttpState, failure};
 use crate::{
     connection::FrontHalf,
     frame::{Framing, accept_key},
@@ -21,8 +21,8 @@ use crate::{
 };
 
 pub(super) async fn websocket(
-    State(desk): State<Desk>,
-    mut visitor: Visitor,
+    State(state): State<HttpState>,
+    mut caller: HttpClient,
     mut request: Request,
 ) -> Response {
     let Some(answer) = key(request.headers()).map(accept_key) else {
@@ -32,19 +32,19 @@ pub(super) async fn websocket(
     };
     // A page cannot set headers of a WebSocket, so the token may stand in the address.
     if let Some(token) = request.uri().query().and_then(token) {
-        visitor.show(&token);
+        caller.show(&token);
     }
-    if let Err(refusal) = visitor.permit(crate::Access::Nothing) {
-        return visitor.turn_away(refusal).await;
+    if let Err(refusal) = caller.permit(crate::Access::Nothing) {
+        return caller.turn_away(refusal).await;
     }
-    let mut client = visitor.client;
-    client.name = format!("{} {}", Transport::WebSocket.name(), visitor.peer).into();
+    let mut client = caller.client;
+    client.name = format!("{} {}", Transport::WebSocket.name(), caller.peer).into();
     let upgraded = hyper::upgrade::on(&mut request);
     tokio::spawn(async move {
         // The socket itself: its two halves are used on two threads.
         let Ok(upgraded) = upgraded.await else { return };
         let Ok(parts) = upgraded.downcast::<TokioIo<Stream>>() else { return };
-        let hub = Arc::clone(&desk.hub);
+        let hub = Arc::clone(&state.hub);
         hub.metrics.client_came(Transport::WebSocket);
         let front =
             FrontHalf::new(Arc::clone(&hub), client, Framing::WebSocket, parts.io.into_inner());
