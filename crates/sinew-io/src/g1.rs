@@ -13,7 +13,8 @@ use sinew_robot::{
         Audience, Boxed, Detail, Driver, Figure, Reading, Report, Robot, Sensors, sensor_group,
     },
     teach::{
-        Answer, Carries, Counters, Event, Link, Reduction, RobotRequest, Session, Settings, State,
+        Answer, Carries, Counters, Event, LinkState, Reduction, RobotRequest, Session, Settings,
+        State,
     },
 };
 
@@ -124,7 +125,7 @@ impl Driver for G1 {
         members.remove("link");
         Report {
             link: link_json(&state.link, None),
-            fresh: state.link == Link::Ready && since_seen.is_some_and(|since| since <= FRESH),
+            fresh: state.link == LinkState::Ready && since_seen.is_some_and(|since| since <= FRESH),
             stopped_by: None,
             since_seen,
             figures: figures(&state),

@@ -16,7 +16,7 @@ use sinew_robot::{
     },
     component, drive,
     vacuum::{
-        Command, Counters, Event, Link, Session, Settings, State, components,
+        Command, Counters, Event, LinkState, Session, Settings, State, components,
         sensors::{self, Gd32Status},
     },
 };
@@ -106,7 +106,7 @@ impl Driver for Vacuum {
         let state = self.state();
         let since_seen = state.last_seen.map(|seen| seen.elapsed());
         let heard = since_seen.is_some_and(|since| since <= self.settings.link_timeout());
-        let down = matches!(state.link, Link::Disconnected { .. } | Link::Lost);
+        let down = matches!(state.link, LinkState::Disconnected { .. } | LinkState::Lost);
         let mut members = members(&state);
         // These two stand beside the state, for robots of every kind.
         members.remove("link");
@@ -203,8 +203,8 @@ impl Listener<Event> for Teller {
 }
 
 /// How the controller can be reached, and why not.
-fn link(link: &Link) -> Value {
-    let reason = matches!(link, Link::Lost).then(|| link.to_string());
+fn link(link: &LinkState) -> Value {
+    let reason = matches!(link, LinkState::Lost).then(|| link.to_string());
     link_json(link, reason)
 }
 

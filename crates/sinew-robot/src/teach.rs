@@ -42,5 +42,5 @@ pub use ops::{OPS, Op, parse};
 pub use request::{Carries, LibraryRequest, Playback, Request, RobotRequest, Target};
 pub use session::Session;
 pub use settings::Settings;
-pub use state::{Counters, Link, MODE_IDLE, MODE_PLAYING, MODE_RECORDING, MODE_TEACHING};
+pub use state::{Counters, LinkState, MODE_IDLE, MODE_PLAYING, MODE_RECORDING, MODE_TEACHING};
 pub use state::{Playing, State};

@@ -25,4 +25,4 @@ pub use command::Command;
 pub use event::{DockEvent, Event, Output};
 pub use session::Session;
 pub use settings::Settings;
-pub use state::{Counters, DockPhase, Link, Pose, State, Velocity};
+pub use state::{Counters, DockPhase, LinkState, Pose, State, Velocity};

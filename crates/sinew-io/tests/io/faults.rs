@@ -14,7 +14,7 @@ use sinew_io::{
 };
 use sinew_robot::{
     Code, Refusal,
-    teach::{Answer, Event, Link, Playback, RobotRequest, Settings, State, Target},
+    teach::{Answer, Event, LinkState as Link, Playback, RobotRequest, Settings, State, Target},
 };
 use sinew_sim::g1::{Mode, Options, StoredAction};
 use sinew_wire::teach::{Command, Datagram, JOINTS, Layout, Message, Sequence};

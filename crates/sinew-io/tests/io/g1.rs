@@ -10,7 +10,7 @@ use sinew_io::{
 };
 use sinew_robot::{
     Code,
-    teach::{Answer, Event, Link, Playback, RobotRequest, Settings, State, Target},
+    teach::{Answer, Event, LinkState as Link, Playback, RobotRequest, Settings, State, Target},
     trajectory::{Document, G1_ARMS, Plan, PlanOptions, Recording},
 };
 use sinew_sim::g1::Options;

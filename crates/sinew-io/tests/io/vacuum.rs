@@ -6,7 +6,7 @@ use std::{
 use sinew_io::{Around, Wiring, sim::Simulator};
 use sinew_robot::{
     Code,
-    vacuum::{Command, Link, Settings, State},
+    vacuum::{Command, LinkState as Link, Settings, State},
 };
 use sinew_sim::vacuum::Options;
 use tokio::runtime::{Builder, Runtime};

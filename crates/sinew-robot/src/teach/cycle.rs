@@ -3,7 +3,7 @@ use std::time::Instant;
 use sinew_wire::teach::{Command, Message};
 
 use super::{
-    Event, Link, Session,
+    Event, LinkState, Session,
     exchange::{Exchange, Waited},
     session::later,
 };
@@ -91,7 +91,7 @@ impl Session {
         self.cycle.unanswered = 0;
         self.trouble = None;
         if self.state.link.is_lost() {
-            self.set_link(now, Link::Connecting { reason: None });
+            self.set_link(now, LinkState::Connecting { reason: None });
             self.cycle.repeated = false;
             self.begin_cycle(now);
             self.cycle.heard = true;
@@ -116,7 +116,7 @@ impl Session {
     fn begin_step(&mut self, now: Instant, step: usize) {
         let Some(&message) = STEPS.get(step) else { return self.end_cycle(now) };
         // Opening is worth repeating; what keeps the link up is repeated anyhow.
-        let tries = if matches!(self.state.link, Link::Connecting { .. }) {
+        let tries = if matches!(self.state.link, LinkState::Connecting { .. }) {
             self.settings.tries
         } else {
             1
@@ -129,14 +129,14 @@ impl Session {
     fn end_cycle(&mut self, now: Instant) {
         self.cycle.running = None;
         if self.cycle.heard {
-            if self.state.link != Link::Ready {
+            if self.state.link != LinkState::Ready {
                 self.opened(now);
             }
             return;
         }
         self.cycle.unanswered += 1;
         self.state.counters.cycles_unanswered += 1;
-        if self.cycle.unanswered >= LOST_AFTER && self.state.link == Link::Ready {
+        if self.cycle.unanswered >= LOST_AFTER && self.state.link == LinkState::Ready {
             self.lose(now);
         }
     }
@@ -149,7 +149,7 @@ impl Session {
             self.cycle.heard = true;
             return;
         }
-        self.set_link(now, Link::Ready);
+        self.set_link(now, LinkState::Ready);
         if self.teaching.take_exit_on_return() {
             self.begin_exit(now, "the robot was silent for 10 s while it was taught".into());
         }

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use sinew_wire::teach::{Command, Message, Sequence};
 
 use super::{
-    Answer, Event, Link, RequestId, RobotRequest, Session,
+    Answer, Event, LinkState, RequestId, RobotRequest, Session,
     exchange::{Exchange, Waited},
     queue::Active,
     requests::not_ready,
@@ -54,7 +54,7 @@ impl Ending {
 impl Session {
     /// Sends 0x0E before and instead of everything else.
     pub(super) fn stop_for(&mut self, now: Instant, id: Option<RequestId>, by: &str) {
-        if self.state.link == Link::Closed {
+        if self.state.link == LinkState::Closed {
             if let Some(id) = id {
                 self.done(id, Err(not_ready(&self.state.link.to_string())));
             }
@@ -98,7 +98,7 @@ impl Session {
             || self.ending.is_some();
         self.drop_requests("the link is being closed");
         self.end_cycles();
-        self.set_link(now, Link::Closing);
+        self.set_link(now, LinkState::Closing);
         if needed {
             self.end_with(now, None, "the link is being closed".into());
         } else {
@@ -153,7 +153,7 @@ impl Session {
 
     fn ended(&mut self, now: Instant, ending: Ending, outcome: Result<(), Refusal>) {
         let refused = outcome.as_ref().is_err_and(|refusal| refusal.code == Code::Refused);
-        if refused && self.state.link != Link::Closing {
+        if refused && self.state.link != LinkState::Closing {
             // The robot goes on teaching, and must not be asked again without a pause.
             self.teaching.asked(now);
         } else {
@@ -181,13 +181,13 @@ impl Session {
             };
             self.done(id, outcome);
         }
-        if self.state.link == Link::Closing {
+        if self.state.link == LinkState::Closing {
             self.closed(now);
         }
     }
 
     fn closed(&mut self, now: Instant) {
-        self.set_link(now, Link::Closed);
+        self.set_link(now, LinkState::Closed);
         self.event(Event::Closed);
     }
 }

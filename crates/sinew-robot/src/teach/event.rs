@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Answer, Link, RequestId, Session};
+use super::{Answer, LinkState, RequestId, Session};
 use crate::{
     Refusal,
     trajectory::{Error, Pose, Recording, Reduced, reduce},
@@ -40,7 +40,7 @@ pub enum Event {
     /// The link changed.
     Link {
         /// What it is now.
-        link: Link,
+        link: LinkState,
         /// Milliseconds since the last good datagram; none before the first.
         silent_ms: Option<u64>,
     },

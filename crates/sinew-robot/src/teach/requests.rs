@@ -3,7 +3,7 @@ use std::time::Instant;
 use sinew_wire::teach::{Command, Keyframes, Message, Play, Sequence};
 
 use super::{
-    Action, Answer, Event, Link, RequestId, RobotRequest, Session, Target,
+    Action, Answer, Event, LinkState, RequestId, RobotRequest, Session, Target,
     ending::refused,
     exchange::Waited,
     name::new_name,
@@ -37,10 +37,12 @@ impl Session {
     /// What can be said at once: about the link, and about what these datagrams cannot do.
     fn check(&self, now: Instant, request: &RobotRequest) -> Result<(), Refusal> {
         match self.state.link {
-            Link::Closing | Link::Closed => {
+            LinkState::Closing | LinkState::Closed => {
                 return Err(Refusal::new(Code::NotReady, self.state.link.to_string()));
             }
-            Link::Lost { .. } if *request != RobotRequest::Exit => return Err(self.link_lost(now)),
+            LinkState::Lost { .. } if *request != RobotRequest::Exit => {
+                return Err(self.link_lost(now));
+            }
             _ => {}
         }
         if self.queue.is_full() {
@@ -84,7 +86,7 @@ impl Session {
     /// without any answer takes.
     pub(super) fn queue_due(&self) -> Option<Instant> {
         let patience = self.settings.retry.saturating_mul(self.settings.tries.saturating_mul(4));
-        let first = self.queue.first().filter(|_| self.state.link != Link::Ready)?;
+        let first = self.queue.first().filter(|_| self.state.link != LinkState::Ready)?;
         Some(later(first.since, patience))
     }
 
@@ -106,7 +108,7 @@ impl Session {
                 self.done(waiting.id, Err(refusal));
             }
         }
-        while self.state.link == Link::Ready
+        while self.state.link == LinkState::Ready
             && !self.queue.is_busy()
             && self.ending.is_none()
             && !self.teaching.is_resuming()

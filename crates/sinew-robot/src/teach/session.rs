@@ -5,9 +5,9 @@ use std::{
 };
 
 use super::{
-    Action, Carries, Event, Link, Output, Reduction, RobotRequest, Settings, State, cycle::Cycle,
-    ending::Ending, exchange::Outbox, performing::Stage, queue::Queue, receive::Incoming,
-    recorder::Recorder, status::Stream, teaching::Teaching, wire::CARRIES,
+    Action, Carries, Event, LinkState, Output, Reduction, RobotRequest, Settings, State,
+    cycle::Cycle, ending::Ending, exchange::Outbox, performing::Stage, queue::Queue,
+    receive::Incoming, recorder::Recorder, status::Stream, teaching::Teaching, wire::CARRIES,
 };
 use crate::{
     Code, Refusal, RequestId,
@@ -78,7 +78,7 @@ impl Session {
     /// The link is not open; `reason` is the system's own words.
     pub fn disconnected(&mut self, now: Instant, reason: &str) {
         self.troubled(now, reason);
-        if self.state.link == Link::Ready {
+        if self.state.link == LinkState::Ready {
             self.lose(now);
         }
     }
@@ -94,7 +94,7 @@ impl Session {
 
     /// Takes a datagram from the robot.
     pub fn handle_input(&mut self, now: Instant, datagram: &[u8]) {
-        if self.state.link != Link::Closed {
+        if self.state.link != LinkState::Closed {
             self.receive(now, datagram);
             self.advance(now);
         }
@@ -118,11 +118,11 @@ impl Session {
 
     /// When to call [`handle_timeout`](Self::handle_timeout), if nothing happens before.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        if self.state.link == Link::Closed {
+        if self.state.link == LinkState::Closed {
             return None;
         }
         let ending = self.ending.as_ref().map(Ending::due);
-        if self.state.link == Link::Closing {
+        if self.state.link == LinkState::Closing {
             return ending;
         }
         let active = self.queue.active().map(|active| active.exchange.due);
@@ -217,7 +217,7 @@ impl Session {
 
     /// Everything that time alone brings about. What ends comes before what goes on.
     pub(super) fn advance(&mut self, now: Instant) {
-        if self.state.link == Link::Closed {
+        if self.state.link == LinkState::Closed {
             return;
         }
         self.advance_ending(now);
@@ -241,7 +241,7 @@ impl Session {
         self.maintain(now);
     }
 
-    pub(super) fn set_link(&mut self, now: Instant, link: Link) {
+    pub(super) fn set_link(&mut self, now: Instant, link: LinkState) {
         if self.state.link != link {
             self.state.link = link.clone();
             let silent = self.state.last_seen.map(|seen| now.saturating_duration_since(seen));
@@ -254,8 +254,8 @@ impl Session {
     fn show_trouble(&mut self, now: Instant) {
         let reason = self.trouble.clone();
         match self.state.link {
-            Link::Connecting { .. } => self.set_link(now, Link::Connecting { reason }),
-            Link::Lost { .. } => self.set_link(now, Link::Lost { reason }),
+            LinkState::Connecting { .. } => self.set_link(now, LinkState::Connecting { reason }),
+            LinkState::Lost { .. } => self.set_link(now, LinkState::Lost { reason }),
             _ => {}
         }
     }
@@ -268,7 +268,7 @@ impl Session {
         self.state.mode = None;
         self.incoming.forget_numbers();
         self.stage.cut();
-        self.set_link(now, Link::Lost { reason: self.trouble.clone() });
+        self.set_link(now, LinkState::Lost { reason: self.trouble.clone() });
         let refusal = self.link_lost(now);
         self.fail_waiting(&refusal);
         self.begin_cycle(now);

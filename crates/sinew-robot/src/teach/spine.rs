@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use super::{Answer, Event, Link, Reduction, RobotRequest, Session, State};
+use super::{Answer, Event, LinkState, Reduction, RobotRequest, Session, State};
 use crate::{
     Order, OrderKind, Origin, Output, RequestId,
     trajectory::{Error, Reduced},
@@ -78,7 +78,7 @@ impl crate::Session for Session {
     }
 
     fn is_closed(&self) -> bool {
-        self.state().link == Link::Closed
+        self.state().link == LinkState::Closed
     }
 
     fn state(&self) -> &State {

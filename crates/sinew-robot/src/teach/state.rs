@@ -9,7 +9,7 @@ use crate::trajectory::{Pose, Recording};
 #[derive(Debug, Clone, Serialize)]
 pub struct State {
     /// How the robot can be reached.
-    pub link: Link,
+    pub link: LinkState,
     /// When the last good datagram came.
     #[serde(skip)]
     pub last_seen: Option<Instant>,
@@ -45,7 +45,7 @@ pub struct State {
 /// How the robot can be reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
-pub enum Link {
+pub enum LinkState {
     /// The opening cycle runs.
     Connecting {
         /// What keeps it from succeeding, in the system's words, when that is known.
@@ -113,34 +113,34 @@ pub struct Counters {
     pub events_lost: u64,
 }
 
-impl Link {
+impl LinkState {
     /// Whether the robot went silent.
     pub const fn is_lost(&self) -> bool {
-        matches!(self, Link::Lost { .. })
+        matches!(self, LinkState::Lost { .. })
     }
 
     /// Whether it is for good that nothing may be asked.
     pub const fn is_ending(&self) -> bool {
-        matches!(self, Link::Closing | Link::Closed)
+        matches!(self, LinkState::Closing | LinkState::Closed)
     }
 
     /// Why it is down, in the system's words.
     pub const fn reason(&self) -> Option<&Arc<str>> {
         match self {
-            Link::Connecting { reason } | Link::Lost { reason } => reason.as_ref(),
+            LinkState::Connecting { reason } | LinkState::Lost { reason } => reason.as_ref(),
             _ => None,
         }
     }
 }
 
-impl fmt::Display for Link {
+impl fmt::Display for LinkState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Link::Connecting { .. } => "the robot has not answered yet",
-            Link::Ready => "ready",
-            Link::Lost { .. } => "the robot no longer answers",
-            Link::Closing => "the link is being closed",
-            Link::Closed => "the link is closed",
+            LinkState::Connecting { .. } => "the robot has not answered yet",
+            LinkState::Ready => "ready",
+            LinkState::Lost { .. } => "the robot no longer answers",
+            LinkState::Closing => "the link is being closed",
+            LinkState::Closed => "the link is closed",
         })?;
         self.reason().map_or(Ok(()), |reason| write!(f, ": {reason}"))
     }
@@ -149,7 +149,7 @@ impl fmt::Display for Link {
 impl State {
     pub(super) fn new() -> Self {
         State {
-            link: Link::Connecting { reason: None },
+            link: LinkState::Connecting { reason: None },
             last_seen: None,
             pose_seen: None,
             teaching: false,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use sinew_wire::teach::{Command, Sequence};
 
 use super::{
-    Event, Link, Session, Settings,
+    Event, LinkState, Session, Settings,
     exchange::{Exchange, Waited},
     session::later,
 };
@@ -78,7 +78,7 @@ impl Session {
     }
 
     fn maintenance_due(&self) -> Option<Instant> {
-        let ready = self.state.link == Link::Ready && self.ending.is_none();
+        let ready = self.state.link == LinkState::Ready && self.ending.is_none();
         self.teaching.maintain_at.filter(|_| ready && self.state.teaching)
     }
 
@@ -123,7 +123,7 @@ impl Session {
     }
 
     fn forgotten_due(&self) -> Option<Instant> {
-        let silent = self.state.teaching && self.state.link != Link::Ready;
+        let silent = self.state.teaching && self.state.link != LinkState::Ready;
         self.state.last_seen.filter(|_| silent).map(|seen| later(seen, FORGOTTEN))
     }
 

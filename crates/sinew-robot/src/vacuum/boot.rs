@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use sinew_wire::gd32::{BOOT, Body, BootStep, Command as Code, FrameBuf, HANDSHAKE, LedMode};
 
-use super::{Event, Link, Session, Velocity, outbox, session::later};
+use super::{Event, LinkState, Session, Velocity, outbox, session::later};
 
 /// How long 0x6B is sent. The controller accepts motion when its first and last pulse are two
 /// seconds apart; a captured host sent 95 of them, 2.1 s, and some may be lost on the way.
@@ -115,7 +115,7 @@ impl Session {
             {
                 self.boot = None;
                 self.poll_at = now;
-                self.set_link(now, Link::Ready);
+                self.set_link(now, LinkState::Ready);
                 self.event(Event::BootDone);
             }
             Stage::Handshake { since, pulsed_at, pulse_at } => {
@@ -156,10 +156,10 @@ impl Session {
 
     fn boot_step(&mut self, now: Instant, step: u8, what: &'static str) {
         // One event tells of the boot; its steps have their own.
-        if matches!(self.state.link, Link::Booting { .. }) {
-            self.state.link = Link::Booting { step };
+        if matches!(self.state.link, LinkState::Booting { .. }) {
+            self.state.link = LinkState::Booting { step };
         } else {
-            self.set_link(now, Link::Booting { step });
+            self.set_link(now, LinkState::Booting { step });
         }
         self.event(Event::BootStep { step, what });
     }
@@ -186,7 +186,7 @@ impl Session {
         self.boot = None;
         self.retry_at = Some(later(now, self.settings.boot_retry));
         self.event(Event::BootFailed { step: step.step, reason: reason.clone() });
-        self.set_link(now, Link::Failed { step: step.step, reason: reason.into() });
+        self.set_link(now, LinkState::Failed { step: step.step, reason: reason.into() });
     }
 
     /// Sends an LED state.

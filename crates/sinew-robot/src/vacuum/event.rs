@@ -1,7 +1,7 @@
 use serde::Serialize;
 use sinew_wire::gd32::{FrameBuf, STATUS_LEN, Status};
 
-use super::{DockPhase, Link};
+use super::{DockPhase, LinkState};
 
 /// What a session wants done.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +20,7 @@ pub enum Event {
     /// The link changed.
     Link {
         /// What it is now.
-        link: Link,
+        link: LinkState,
         /// Milliseconds since the last good frame; none before the first.
         silent_ms: Option<u64>,
     },

@@ -3,7 +3,7 @@ use std::time::Instant;
 use sinew_wire::gd32::{Body, Command as WireCommand, FrameBuf, Mode, Switch};
 
 use super::{
-    Command, Event, Link, Session,
+    Command, Event, LinkState, Session,
     motion::{self, Drive, NAVIGATION},
     outputs::Actuator,
 };
@@ -30,7 +30,7 @@ impl Session {
             Command::Boot => self.boot_again(now, by)?,
             Command::Raw { command, payload } => self.raw(now, received, command, &payload, by)?,
             // A controller that sleeps sends nothing, so its link counts as lost: this is for it.
-            Command::McuWake if self.state.link == Link::Lost => {
+            Command::McuWake if self.state.link == LinkState::Lost => {
                 self.may_wait()?;
                 self.send(Body::WakeupAck);
             }
@@ -48,11 +48,11 @@ impl Session {
     pub(super) fn gate(&self) -> Result<(), Refusal> {
         let link = &self.state.link;
         let (code, hint) = match link {
-            Link::Ready => return Ok(()),
-            Link::Disconnected { .. } => (Code::LinkLost, ""),
-            Link::Lost => (Code::LinkLost, ": it is booted again when it comes back"),
-            Link::Booting { .. } => (Code::NotReady, ": wait until it is ready"),
-            Link::Failed { .. } => (Code::NotReady, ""),
+            LinkState::Ready => return Ok(()),
+            LinkState::Disconnected { .. } => (Code::LinkLost, ""),
+            LinkState::Lost => (Code::LinkLost, ": it is booted again when it comes back"),
+            LinkState::Booting { .. } => (Code::NotReady, ": wait until it is ready"),
+            LinkState::Failed { .. } => (Code::NotReady, ""),
         };
         Err(Refusal::new(code, format!("{link}{hint}")))
     }
@@ -131,7 +131,7 @@ impl Session {
         self.mode_switched(now, 0);
         self.abandon_dock(now, format!("{by} stopped it"), true);
         self.stopped(by);
-        if self.something_stays_on() && self.state.link == Link::Ready {
+        if self.something_stays_on() && self.state.link == LinkState::Ready {
             self.switch_mode(now, NAVIGATION);
             self.restore_outputs(now);
         }
@@ -152,7 +152,7 @@ impl Session {
     }
 
     fn boot_again(&mut self, now: Instant, by: &str) -> Result<(), Refusal> {
-        if !matches!(self.state.link, Link::Failed { .. }) {
+        if !matches!(self.state.link, LinkState::Failed { .. }) {
             self.gate()?;
         }
         self.may_wait()?;

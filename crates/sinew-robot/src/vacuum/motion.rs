@@ -8,7 +8,7 @@ use sinew_wire::gd32::{
 };
 
 use super::{
-    Event, Link, Session, Settings, Velocity,
+    Event, LinkState, Session, Settings, Velocity,
     outbox::{command_of, framed, sets_something},
     session::{BEAT, later},
 };
@@ -371,7 +371,7 @@ impl Session {
         }
         let resting = self.rest_until.is_some_and(|until| now < until);
         let zero = self.outbox.owes_zero()
-            || self.state.link == Link::Lost
+            || self.state.link == LinkState::Lost
             || self.boot.as_ref().is_some_and(|boot| boot.handshake_since().is_some())
             || self.odometry.is_moving(now)
             || (resting && !settling);

@@ -8,7 +8,7 @@ use sinew_wire::gd32::{
 };
 
 use super::{
-    Command, Counters, Event, Link, Output, Settings, State,
+    Command, Counters, Event, LinkState, Output, Settings, State,
     boot::Boot,
     dock::Docking,
     motion::{Motion, REST, ZERO_VELOCITY, actuates},
@@ -128,7 +128,7 @@ impl Session {
     /// The port is gone, or could not be opened, for this reason.
     pub(super) fn lose_port(&mut self, now: Instant, reason: Option<&str>) {
         self.tell_time(now);
-        let known = matches!(&self.state.link, Link::Disconnected { reason: before }
+        let known = matches!(&self.state.link, LinkState::Disconnected { reason: before }
             if before.as_deref() == reason);
         if known {
             return;
@@ -143,7 +143,7 @@ impl Session {
         self.retry_at = None;
         self.streaming = None;
         self.latch("the port was closed");
-        self.set_link(now, Link::Disconnected { reason: reason.map(Into::into) });
+        self.set_link(now, LinkState::Disconnected { reason: reason.map(Into::into) });
     }
 
     /// Takes bytes from the port.
@@ -192,7 +192,7 @@ impl Session {
         if !self.state.link.is_open() {
             return None;
         }
-        let ready = self.state.link == Link::Ready;
+        let ready = self.state.link == LinkState::Ready;
         [
             Some(self.beat_at),
             ready.then_some(self.poll_at),
@@ -276,7 +276,7 @@ impl Session {
 
     fn receive(&mut self, now: Instant, frame: &Frame<'_>) {
         self.state.last_seen = Some(now);
-        if self.state.link == Link::Lost {
+        if self.state.link == LinkState::Lost {
             self.begin_boot(now);
         }
         let unknown =
@@ -369,8 +369,8 @@ impl Session {
     /// have time-outs of their own, and the controller may pause its stream when it is woken.
     fn silence_deadline(&self) -> Option<Instant> {
         let since = match (&self.state.link, &self.boot) {
-            (Link::Ready, _) => self.streaming?,
-            (Link::Booting { .. }, Some(boot)) => self.streaming?.max(boot.handshake_since()?),
+            (LinkState::Ready, _) => self.streaming?,
+            (LinkState::Booting { .. }, Some(boot)) => self.streaming?.max(boot.handshake_since()?),
             _ => return None,
         };
         Some(later(since, self.settings.link_timeout()))
@@ -387,7 +387,7 @@ impl Session {
         self.stop_with(now, &off, actuates);
         self.latch("link lost");
         self.retry_at = Some(later(now, WAKE));
-        self.set_link(now, Link::Lost);
+        self.set_link(now, LinkState::Lost);
     }
 
     fn wake_or_retry(&mut self, now: Instant) {
@@ -395,17 +395,17 @@ impl Session {
             return;
         }
         match self.state.link {
-            Link::Lost => {
+            LinkState::Lost => {
                 self.retry_at = Some(later(now, WAKE));
                 self.repeat(Body::ProtocolSync(1));
             }
-            Link::Failed { .. } => self.begin_boot(now),
+            LinkState::Failed { .. } => self.begin_boot(now),
             _ => self.retry_at = None,
         }
     }
 
     fn poll_data(&mut self, now: Instant) {
-        if self.state.link == Link::Ready && now >= self.poll_at {
+        if self.state.link == LinkState::Ready && now >= self.poll_at {
             self.poll_at = later(now, POLL);
             self.repeat(Body::RequestData);
         }
@@ -434,7 +434,7 @@ impl Session {
         self.beat_at = later(now, BEAT);
     }
 
-    pub(super) fn set_link(&mut self, now: Instant, link: Link) {
+    pub(super) fn set_link(&mut self, now: Instant, link: LinkState) {
         if self.state.link != link {
             self.state.link = link.clone();
             let silent = self.state.last_seen.map(|seen| now.saturating_duration_since(seen));

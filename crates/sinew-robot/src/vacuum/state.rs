@@ -7,7 +7,7 @@ use sinew_wire::gd32::Status;
 #[derive(Debug, Clone, Serialize)]
 pub struct State {
     /// How the controller can be reached.
-    pub link: Link,
+    pub link: LinkState,
     /// When the last good frame came.
     #[serde(skip)]
     pub last_seen: Option<Instant>,
@@ -53,7 +53,7 @@ pub struct State {
 /// How the controller can be reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
-pub enum Link {
+pub enum LinkState {
     /// The port is not open.
     Disconnected {
         /// Why, in the system's words; none before it was tried.
@@ -135,24 +135,26 @@ pub struct Counters {
     pub events_lost: u64,
 }
 
-impl Link {
+impl LinkState {
     /// Whether the port is open.
     pub const fn is_open(&self) -> bool {
-        !matches!(self, Link::Disconnected { .. })
+        !matches!(self, LinkState::Disconnected { .. })
     }
 }
 
-impl fmt::Display for Link {
+impl fmt::Display for LinkState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Link::Disconnected { reason: None } => f.write_str("the port is not open"),
-            Link::Disconnected { reason: Some(reason) } => {
+            LinkState::Disconnected { reason: None } => f.write_str("the port is not open"),
+            LinkState::Disconnected { reason: Some(reason) } => {
                 write!(f, "the port is not open: {reason}")
             }
-            Link::Booting { step } => write!(f, "the controller is booting (step {step} of 19)"),
-            Link::Ready => f.write_str("ready"),
-            Link::Lost => f.write_str("the controller's status stream stopped"),
-            Link::Failed { step, reason } => write!(f, "boot failed at step {step}: {reason}"),
+            LinkState::Booting { step } => {
+                write!(f, "the controller is booting (step {step} of 19)")
+            }
+            LinkState::Ready => f.write_str("ready"),
+            LinkState::Lost => f.write_str("the controller's status stream stopped"),
+            LinkState::Failed { step, reason } => write!(f, "boot failed at step {step}: {reason}"),
         }
     }
 }
@@ -160,7 +162,7 @@ impl fmt::Display for Link {
 impl State {
     pub(super) fn new() -> Self {
         State {
-            link: Link::Disconnected { reason: None },
+            link: LinkState::Disconnected { reason: None },
             last_seen: None,
             stopped_by: Some("not enabled since the port was opened".into()),
             mode: 0,

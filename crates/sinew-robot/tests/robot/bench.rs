@@ -7,7 +7,7 @@ use std::{
 
 use sinew_robot::{
     Refusal,
-    vacuum::{Command, Event, Link, Output, Session, Settings},
+    vacuum::{Command, Event, LinkState as Link, Output, Session, Settings},
 };
 use sinew_wire::gd32::{Flag, Frame, FrameBuf, Profile, STATUS_LEN, Status, Velocity};
 

@@ -3,7 +3,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use sinew_robot::{
     Code,
-    vacuum::{Command, DockEvent, DockPhase, Event, Link, Settings},
+    vacuum::{Command, DockEvent, DockPhase, Event, LinkState as Link, Settings},
 };
 use sinew_wire::gd32::Flag;
 

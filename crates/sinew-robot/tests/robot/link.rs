@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use sinew_robot::{
     Code,
-    vacuum::{Command, Event, Link, Settings},
+    vacuum::{Command, Event, LinkState as Link, Settings},
 };
 use sinew_wire::gd32::FrameBuf;
 

@@ -200,7 +200,7 @@ fn a_slow_line_boots() {
     let mut bench = Bench::new(Settings { baud: 9600, ..Settings::default() });
     bench.connect();
     bench.run(Duration::from_secs(5));
-    assert_eq!(bench.session.state().link, sinew_robot::vacuum::Link::Ready);
+    assert_eq!(bench.session.state().link, sinew_robot::vacuum::LinkState::Ready);
     let listed: Vec<_> = bench
         .commands()
         .into_iter()

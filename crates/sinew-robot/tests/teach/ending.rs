@@ -1,6 +1,6 @@
 use sinew_robot::{
     Code,
-    teach::{Answer, Event, Link, MODE_IDLE, MODE_PLAYING, RobotRequest, Target},
+    teach::{Answer, Event, LinkState as Link, MODE_IDLE, MODE_PLAYING, RobotRequest, Target},
 };
 
 use crate::bench::{Bench, play};

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use sinew_robot::{
     Code,
-    teach::{Event, Link, RobotRequest, Settings},
+    teach::{Event, LinkState as Link, RobotRequest, Settings},
 };
 use sinew_wire::teach::{Layout, Message};
 

@@ -8,7 +8,7 @@ use std::{
 use serde_json::json;
 use sinew_robot::{
     Code, Order, OrderKind, Origin, Output, Session as _,
-    teach::{Answer, Event, Link, RobotRequest, Session, Settings, Target},
+    teach::{Answer, Event, LinkState as Link, RobotRequest, Session, Settings, Target},
 };
 use sinew_wire::teach::Datagram;
 

@@ -2,7 +2,9 @@
 
 use sinew_robot::{
     Code,
-    teach::{Event, Link, MODE_IDLE, MODE_PLAYING, MODE_TEACHING, RobotRequest, Target},
+    teach::{
+        Event, LinkState as Link, MODE_IDLE, MODE_PLAYING, MODE_TEACHING, RobotRequest, Target,
+    },
 };
 
 use crate::{

@@ -21,7 +21,7 @@ use sinew_io::{
 };
 use sinew_robot::{
     capability::Driver,
-    teach::{Link, Settings},
+    teach::{LinkState as Link, Settings},
 };
 use sinew_server::{Config, Server, Tokens};
 use tokio::{

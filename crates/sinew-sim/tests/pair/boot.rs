@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sinew_faults::Faults;
-use sinew_robot::vacuum::{Command, Event, Link};
+use sinew_robot::vacuum::{Command, Event, LinkState as Link};
 use sinew_sim::vacuum::Options;
 
 use crate::{

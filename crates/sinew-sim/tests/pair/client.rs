@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use sinew_robot::vacuum::{Command, Link};
+use sinew_robot::vacuum::{Command, LinkState as Link};
 
 use crate::harness::{Pair, ms};
 

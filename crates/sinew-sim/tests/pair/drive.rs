@@ -1,6 +1,6 @@
 //! Driving on a link without faults.
 
-use sinew_robot::vacuum::{Command, Event, Link};
+use sinew_robot::vacuum::{Command, Event, LinkState as Link};
 use sinew_sim::vacuum::{Options, Pose};
 
 use crate::{

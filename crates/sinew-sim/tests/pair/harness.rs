@@ -6,7 +6,7 @@ use fastrand::Rng;
 use sinew_faults::{Faults, FaultyBytes};
 use sinew_robot::{
     Refusal,
-    vacuum::{Command, Event, Link, Output, Session, Settings},
+    vacuum::{Command, Event, LinkState as Link, Output, Session, Settings},
 };
 use sinew_sim::vacuum::{Controller, Options, Received};
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use sinew_robot::vacuum::{Command, Event, Link, Settings};
+use sinew_robot::vacuum::{Command, Event, LinkState as Link, Settings};
 
 use crate::{
     harness::{Pair, Setup, ms},

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use sinew_robot::vacuum::{Command, DockEvent, Event, Link};
+use sinew_robot::vacuum::{Command, DockEvent, Event, LinkState as Link};
 use sinew_wire::gd32::{Body, Flag, Profile, Status, WheelSpeeds};
 
 use crate::wire::{Wire, framed};

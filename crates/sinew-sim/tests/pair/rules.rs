@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use sinew_robot::vacuum::{Command, DockEvent, Event, Link, Output, Settings};
+use sinew_robot::vacuum::{Command, DockEvent, Event, LinkState as Link, Output, Settings};
 use sinew_sim::vacuum::{Controller, MODE_SWITCH, Received, WATCHDOG};
 
 use crate::{

@@ -8,7 +8,7 @@ use std::{
 use sinew_faults::{DatagramFaults, FaultyDatagrams};
 use sinew_robot::{
     Refusal,
-    teach::{Answer, Event, Link, Output, RequestId, RobotRequest, Session, Settings},
+    teach::{Answer, Event, LinkState as Link, Output, RequestId, RobotRequest, Session, Settings},
     trajectory::{Error, Reduced, reduce},
 };
 use sinew_sim::g1::{self, Options, Robot};

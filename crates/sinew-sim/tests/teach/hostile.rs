@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use fastrand::Rng;
-use sinew_robot::teach::{Counters as HostCounters, Event, Link, Output};
+use sinew_robot::teach::{Counters as HostCounters, Event, LinkState as Link, Output};
 use sinew_sim::g1::Counters;
 use sinew_wire::teach::{Command, Datagram, JOINTS, Layout, Message, Sequence, Status};
 

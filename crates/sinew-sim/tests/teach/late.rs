@@ -2,7 +2,7 @@
 
 use sinew_robot::{
     Code,
-    teach::{Link, RobotRequest, Settings},
+    teach::{LinkState as Link, RobotRequest, Settings},
 };
 use sinew_sim::g1::{Mode, Options, TEACHING_TIMEOUT};
 

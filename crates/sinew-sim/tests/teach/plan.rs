@@ -2,7 +2,7 @@
 
 use sinew_robot::{
     Code,
-    teach::{Answer, Link, Playback, RobotRequest, Target},
+    teach::{Answer, LinkState as Link, Playback, RobotRequest, Target},
 };
 use sinew_sim::g1::{Mode, Options};
 use sinew_wire::teach::Layout;

@@ -7,7 +7,7 @@ use std::{
 
 use sinew_robot::{
     Code, Refusal,
-    teach::{Answer, Event, Link, RequestId},
+    teach::{Answer, Event, LinkState as Link, RequestId},
 };
 use sinew_sim::g1::{MAX_ACTIONS, MAX_VELOCITY, Mode, Robot, StoredAction, TEACHING_TIMEOUT};
 use sinew_wire::teach::{Command, G1_ARM_JOINTS, Message};

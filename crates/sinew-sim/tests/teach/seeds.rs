@@ -6,7 +6,7 @@
 use std::{env, ops::Range};
 
 use fastrand::Rng;
-use sinew_robot::teach::{Link, Settings};
+use sinew_robot::teach::{LinkState as Link, Settings};
 use sinew_sim::g1::{Mode, Options, TEACHING_TIMEOUT};
 
 use crate::{

@@ -1,6 +1,6 @@
 //! Numbers that come round: 65,535 is followed by 0, and what follows is not old.
 
-use sinew_robot::teach::{Answer, Link, RobotRequest};
+use sinew_robot::teach::{Answer, LinkState as Link, RobotRequest};
 use sinew_sim::g1::{Mode, Options};
 
 use crate::harness::{LAYOUTS, Pair, ms};
