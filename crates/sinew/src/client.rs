@@ -12,7 +12,7 @@ use serde_json::Value;
 use sinew_api::{Command, DaemonMessage, Event, Robots};
 use sinew_robot::capability::Capability;
 
-use crate::{config::Link, daemon::Running};
+use crate::{config::LinkArg, daemon::Running};
 
 /// How long a daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -33,7 +33,7 @@ pub(crate) struct Daemon {
     robot: Option<String>,
     /// Run a daemon for this robot in this process instead (`serial:PATH`, `sim:`, `g1=sim:`).
     #[arg(long, global = true, value_name = "[KIND=]ADDRESS")]
-    link: Option<Link>,
+    link: Option<LinkArg>,
 }
 
 /// A connection to the daemon.

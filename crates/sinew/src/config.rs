@@ -35,12 +35,12 @@ struct Tables<R = kind::Settings> {
 
 /// A robot's link as it is given to a flag: `[KIND=]ADDRESS`.
 #[derive(Clone)]
-pub(crate) struct Link {
+pub(crate) struct LinkArg {
     kind: Option<&'static dyn Kind>,
     address: Address,
 }
 
-impl FromStr for Link {
+impl FromStr for LinkArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -54,11 +54,11 @@ impl FromStr for Link {
         };
         let address: Address =
             address.parse().map_err(|error: sinew_io::AddressError| error.to_string())?;
-        Ok(Link { kind, address })
+        Ok(LinkArg { kind, address })
     }
 }
 
-impl Link {
+impl LinkArg {
     /// The robot at this link, of the kind that was given, or of the first that takes such links
     /// and can do what is needed.
     pub(crate) fn entry(&self, needed: Option<Capability>) -> anyhow::Result<Entry> {

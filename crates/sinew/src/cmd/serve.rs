@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::{
     DONE,
     cmd::Usage,
-    config::{Config, Link, Port},
+    config::{Config, LinkArg, Port},
     daemon::Daemon,
     output::{BOLD, PLAIN, YELLOW},
 };
@@ -50,7 +50,7 @@ pub(crate) struct Settings {
     g1: Option<Address>,
     /// A robot of any kind, as `serial:/dev/ttyS3` or `g1=sim:`; may be given several times.
     #[arg(long = "link", value_name = "[KIND=]LINK")]
-    links: Vec<Link>,
+    links: Vec<LinkArg>,
     /// Document 003's interface: ADDRESS:PORT, port 0 for any, or off.
     #[arg(long, value_name = "ADDR")]
     tcp: Option<Port>,
@@ -132,9 +132,9 @@ impl Settings {
             server.library.clone_from(library);
         }
         let given = [
-            self.vacuum.as_ref().map(|link| Link::of_kind("crl200s", link)),
+            self.vacuum.as_ref().map(|link| LinkArg::of_kind("crl200s", link)),
             #[cfg(feature = "g1")]
-            self.g1.as_ref().map(|link| Link::of_kind("g1", link)),
+            self.g1.as_ref().map(|link| LinkArg::of_kind("g1", link)),
         ];
         let links = self.links.iter().map(|link| link.entry(None));
         for given in given.into_iter().flatten().chain(links) {
