@@ -65,7 +65,7 @@ pub const PLAY_RETRY: Duration = Duration::from_secs(2);
 /// How a simulated robot begins.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// Where all chance comes from: the manner in which [`Script::Wave`] waves.
+    /// Where all chance comes from: how [`Script::Wave`] waves.
     pub seed: u64,
     /// Status datagrams and recorded frames a second, from 1 to 500.
     pub status_hz: u32,

@@ -1,7 +1,7 @@
 //! The CRL-200S motor controller's side of the wire, with a robot and a room behind it.
 //!
 //! [`Controller`] takes the host's bytes and gives frames back; what it
-//! commands moves a [`Pose`] about in a [`World`]. It has the manners that
+//! commands moves a [`Pose`] about in a [`World`]. It behaves as
 //! document 003 and its project describe: it is silent until synced, wants two
 //! seconds of handshake before it moves, is deaf for a while after a mode
 //! switch, and stops the motors when the host falls silent.
@@ -22,9 +22,9 @@
 //! assert_eq!(answer.unwrap().as_bytes(), [0xFA, 0xFB, 0x04, 0x0C, 0x01, 0x0C, 0x01]);
 //! ```
 
+mod behaviour;
 mod body;
 mod controller;
-mod manners;
 mod outbox;
 mod recorder;
 mod spine;
@@ -34,12 +34,12 @@ use std::time::Duration;
 
 use sinew_wire::gd32::{DockIr, LedMode, Mode, Profile};
 
+pub use behaviour::{COMPANION, HANDSHAKE_TIME, MODE_SWITCH, PULSE_GAP, SYNC_DELAY, WATCHDOG};
 pub use body::{
     ACCEL_PER_G, BATTERY_EMPTY, BATTERY_FULL, GYRO_PER_RAD_S, MAX_WHEEL_SPEED, TICKS_PER_METRE,
     WHEEL_BASE,
 };
 pub use controller::Controller;
-pub use manners::{COMPANION, HANDSHAKE_TIME, MODE_SWITCH, PULSE_GAP, SYNC_DELAY, WATCHDOG};
 pub use recorder::Received;
 pub use world::{CLIFF_SENSORS, Dock, Pose, ROBOT_RADIUS, Rect, World};
 

@@ -11,7 +11,7 @@ use super::{
     Code, Key, MAX_ACTIONS, Motion, PLAY_RETRY, Robot,
     action::keys,
     clients::Order,
-    player::{Manner, Player, too_long},
+    player::{PlayOptions, Player, too_long},
     robot::{Playing, Recording},
 };
 
@@ -156,7 +156,7 @@ impl Robot {
         if self.playing.is_some() || self.is_recording() {
             return Err(Code::Busy);
         }
-        let manner = Manner {
+        let options = PlayOptions {
             interpolation: play.interpolation,
             action_ms,
             frames,
@@ -164,7 +164,7 @@ impl Robot {
             play_ms: play.duration_ms,
             looped,
         };
-        let player = Player::new(motion, manner, &self.arms);
+        let player = Player::new(motion, options, &self.arms);
         self.operator.let_go();
         self.playing = Some(Playing { player, client: from });
         self.latest_play = Some((play.action_id, now));

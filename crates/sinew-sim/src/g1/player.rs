@@ -16,7 +16,7 @@ const NEAR: f32 = 1e-3;
 
 /// How a play is to go.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Manner {
+pub(super) struct PlayOptions {
     pub(super) interpolation: Interpolation,
     /// Length of the whole action, as stored.
     pub(super) action_ms: u32,
@@ -48,13 +48,13 @@ pub(super) struct Player {
 }
 
 impl Player {
-    pub(super) fn new(motion: &Motion, manner: Manner, arms: &Arms) -> Self {
-        let part_ms = part(manner);
-        let play_ms = if manner.play_ms == 0 { part_ms } else { manner.play_ms.into() };
+    pub(super) fn new(motion: &Motion, options: PlayOptions, arms: &Arms) -> Self {
+        let part_ms = part(options);
+        let play_ms = if options.play_ms == 0 { part_ms } else { options.play_ms.into() };
         let mut player = Player {
-            tracks: tracks(motion, manner.action_ms),
-            interpolation: manner.interpolation,
-            looped: manner.looped,
+            tracks: tracks(motion, options.action_ms),
+            interpolation: options.interpolation,
+            looped: options.looped,
             part_ms,
             length: play_ms / 1000.0,
             from: Pose::default(),
@@ -113,9 +113,9 @@ impl Player {
 }
 
 /// How many of the action's milliseconds its first frames are, the first standing at 0.
-fn part(manner: Manner) -> f64 {
-    let all = f64::from(manner.action_ms);
-    let Manner { frames, play_frames, .. } = manner;
+fn part(options: PlayOptions) -> f64 {
+    let all = f64::from(options.action_ms);
+    let PlayOptions { frames, play_frames, .. } = options;
     if play_frames == 0 || play_frames >= frames {
         return all;
     }

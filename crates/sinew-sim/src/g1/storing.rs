@@ -29,15 +29,15 @@ pub(super) struct Storing {
 struct Pending {
     id: u64,
     action: StoredAction,
-    /// Who asked last; none when the robot has restarted since.
-    asker: Option<Asker>,
+    /// The client that asked last; none when the robot has restarted since.
+    reply_to: Option<ReplyTo>,
     /// Whether the caller has been told.
     told: bool,
 }
 
-/// Who is to be answered, and under which number.
+/// The client that is answered, and the number of its request.
 #[derive(Debug, Clone, Copy)]
-struct Asker {
+struct ReplyTo {
     address: SocketAddr,
     layout: Layout,
     sequence: Sequence,
@@ -67,7 +67,7 @@ impl Storing {
         self.refused.clear();
         self.pending = self.pending.take().filter(|pending| pending.told);
         if let Some(pending) = &mut self.pending {
-            pending.asker = None;
+            pending.reply_to = None;
         }
     }
 
@@ -93,7 +93,7 @@ impl Robot {
         if self.storing.pending.as_ref().is_none_or(|pending| pending.id != id || !pending.told) {
             return;
         }
-        let Some(Pending { action, asker, .. }) = self.storing.pending.take() else { return };
+        let Some(Pending { action, reply_to, .. }) = self.storing.pending.take() else { return };
         let code = if ok {
             self.store.push(action);
             Code::Success
@@ -101,7 +101,7 @@ impl Robot {
             self.storing.refuse(action.name, action.saved_at, Code::NotStored, now);
             Code::NotStored
         };
-        if let Some(Asker { address, layout, sequence }) = asker {
+        if let Some(ReplyTo { address, layout, sequence }) = reply_to {
             self.answer_to(address, layout, sequence, Command::Save, code);
         }
     }
@@ -115,20 +115,20 @@ impl Robot {
         save: &Save<'_>,
     ) -> Option<Code> {
         let Datagram { layout, sequence, .. } = *datagram;
-        let asker = Asker { address: from, layout, sequence };
+        let reply_to = ReplyTo { address: from, layout, sequence };
         match self.storable(now, save) {
             Err(code) => Some(code),
             Ok(None) => {
                 // The one that waits is told when it is done, under the number that came last.
                 if let Some(pending) = &mut self.storing.pending {
-                    pending.asker = Some(asker);
+                    pending.reply_to = Some(reply_to);
                 }
                 None
             }
             Ok(Some(action)) => {
                 self.storing.latest += 1;
-                let (id, asker) = (self.storing.latest, Some(asker));
-                self.storing.pending = Some(Pending { id, action, asker, told: false });
+                let (id, reply_to) = (self.storing.latest, Some(reply_to));
+                self.storing.pending = Some(Pending { id, action, reply_to, told: false });
                 None
             }
         }

@@ -7,8 +7,8 @@ use sinew_wire::gd32::{
 
 use super::{
     Options, Outputs, Received,
+    behaviour::Behaviour,
     body::{Body, STEP},
-    manners::Manners,
     outbox::Outbox,
     recorder::Recorder,
     world::{Pose, World},
@@ -46,7 +46,7 @@ pub struct Controller {
     boot_delay: Duration,
     world: World,
     body: Body,
-    manners: Manners,
+    behaviour: Behaviour,
     outbox: Outbox,
     recorder: Recorder,
     deframer: Deframer,
@@ -75,7 +75,7 @@ struct Press {
 #[derive(Debug, Clone, Copy)]
 enum Due {
     GiveUp,
-    Manners,
+    Behaviour,
     Step,
     Status,
 }
@@ -90,7 +90,7 @@ impl Controller {
             period: Duration::from_secs(1) / options.rate_hz.clamp(1, 500),
             boot_delay: options.boot_delay,
             body: Body::new(options.start, options.battery_volts, &options.world, &mut rng),
-            manners: Manners::new(&options, rng),
+            behaviour: Behaviour::new(&options, rng),
             outbox: Outbox::default(),
             recorder: Recorder::new(options.record),
             deframer: Deframer::new(),
@@ -140,7 +140,7 @@ impl Controller {
     pub fn poll_timeout(&self) -> Instant {
         let moving = self.body.is_moving() || self.body.is_driven();
         let idle = crate::later(self.now, if moving { MOVING } else { IDLE });
-        [self.give_up_at(), self.manners.poll_timeout(), self.status_at]
+        [self.give_up_at(), self.behaviour.poll_timeout(), self.status_at]
             .into_iter()
             .flatten()
             .fold(idle, Instant::min)
@@ -152,7 +152,7 @@ impl Controller {
         let now = self.advance(now);
         self.deframer.finish(|_| {});
         self.incomplete_since = None;
-        self.manners.power_cycle();
+        self.behaviour.power_cycle();
         self.body.power_cycle();
         self.outbox.clear();
         self.status_at = None;
@@ -183,7 +183,7 @@ impl Controller {
 
     /// What is switched, and how far the protocol has come.
     pub fn outputs(&self) -> Outputs {
-        self.manners.outputs
+        self.behaviour.outputs
     }
 
     /// What surrounds the robot.
@@ -264,12 +264,12 @@ impl Controller {
                     let left = self.deframer.pending() > 0;
                     self.incomplete_since = left.then_some(self.last_input);
                 }
-                Due::Manners => {
-                    self.manners.handle_timeout(at, &mut self.body, &mut self.outbox);
+                Due::Behaviour => {
+                    self.behaviour.handle_timeout(at, &mut self.body, &mut self.outbox);
                     self.start_or_stop_status(at);
                 }
                 Due::Step => {
-                    self.body.step(&self.world, &self.manners.outputs);
+                    self.body.step(&self.world, &self.behaviour.outputs);
                     self.step_at = crate::later(at, STEP);
                 }
                 Due::Status => {
@@ -289,7 +289,7 @@ impl Controller {
     fn next_due(&self) -> (Instant, Due) {
         [
             self.give_up_at().map(|at| (at, Due::GiveUp)),
-            self.manners.poll_timeout().map(|at| (at, Due::Manners)),
+            self.behaviour.poll_timeout().map(|at| (at, Due::Behaviour)),
             Some((self.step_at, Due::Step)),
             self.status_at.map(|at| (at, Due::Status)),
         ]
@@ -301,7 +301,7 @@ impl Controller {
 
     /// Passes over the time up to `to`, in which a robot at rest has only its battery to drain.
     fn skip(&mut self, to: Instant) {
-        let outputs = &self.manners.outputs;
+        let outputs = &self.behaviour.outputs;
         self.body.rest(to.saturating_duration_since(self.step_at), &self.world, outputs);
         self.step_at = skipped(self.step_at, STEP, to).0;
         if let Some(at) = self.status_at {
@@ -317,13 +317,13 @@ impl Controller {
         now: Instant,
         work: impl FnOnce(&mut Deframer, &mut dyn FnMut(Piece<'_>)),
     ) -> bool {
-        let Controller { deframer, manners, body, outbox, recorder, .. } = self;
+        let Controller { deframer, behaviour, body, outbox, recorder, .. } = self;
         let mut moved = false;
         work(deframer, &mut |piece| {
             moved = true;
             if let What::Frame(frame) = piece.what {
                 recorder.push(now, &frame);
-                manners.handle_frame(now, &frame, body, outbox);
+                behaviour.handle_frame(now, &frame, body, outbox);
             }
         });
         self.start_or_stop_status(now);
@@ -332,8 +332,8 @@ impl Controller {
 
     fn start_or_stop_status(&mut self, now: Instant) {
         match self.status_at {
-            None if self.manners.streams() => self.status_at = Some(now),
-            Some(_) if !self.manners.streams() => self.status_at = None,
+            None if self.behaviour.streams() => self.status_at = Some(now),
+            Some(_) if !self.behaviour.streams() => self.status_at = None,
             _ => {}
         }
     }
@@ -342,7 +342,7 @@ impl Controller {
         // Noise by number, not by draw, so that it does not depend on how often the caller calls.
         let number = self.statuses.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mut noise = Rng::with_seed(self.seed ^ number);
-        let outputs = &self.manners.outputs;
+        let outputs = &self.behaviour.outputs;
         let mut fields = self.body.status(&self.world, outputs, &self.profile, &mut noise);
         fields.start_button = pressed(self.start_button, at);
         fields.dock_button = pressed(self.dock_button, at);

@@ -35,7 +35,7 @@ const VERSION: [u8; 8] = [3, b'S', b'I', b'M', 100, 0, 0, 0];
 
 /// What the controller does with the host's frames.
 #[derive(Debug, Clone)]
-pub(super) struct Manners {
+pub(super) struct Behaviour {
     profile: Profile,
     needs_companion: bool,
     rng: Rng,
@@ -57,9 +57,9 @@ pub(super) struct Manners {
     stalled: bool,
 }
 
-impl Manners {
+impl Behaviour {
     pub(super) fn new(options: &Options, rng: Rng) -> Self {
-        Manners {
+        Behaviour {
             profile: options.profile,
             needs_companion: options.needs_companion,
             rng,
