@@ -250,7 +250,7 @@ impl Rows {
     }
 
     /// A field that takes explaining.
-    fn said(
+    fn explained(
         &mut self,
         length: usize,
         name: &'static str,

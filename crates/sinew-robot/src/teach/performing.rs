@@ -49,7 +49,7 @@ struct Performance {
 #[derive(Debug, Default)]
 pub(super) struct Stage {
     /// A motion whose first piece is the request that is being carried out.
-    rehearsed: Option<Rehearsed>,
+    prepared: Option<Prepared>,
     performance: Option<Performance>,
     /// What plays will not be played to its end, since the link was lost.
     was_cut: bool,
@@ -59,7 +59,7 @@ pub(super) struct Stage {
 
 /// A performance whose first piece the robot has not acknowledged.
 #[derive(Debug)]
-struct Rehearsed {
+struct Prepared {
     performance: Performance,
     /// How long that piece takes.
     first_ms: u32,
@@ -82,8 +82,8 @@ impl Stage {
     }
 
     /// The first piece was not played.
-    pub(super) fn drop_rehearsed(&mut self) {
-        self.rehearsed = None;
+    pub(super) fn drop_prepared(&mut self) {
+        self.prepared = None;
     }
 
     /// No further piece is sent, since the link was lost. The robot may still be at the last one.
@@ -254,7 +254,7 @@ impl Session {
     }
 
     /// The first piece of a motion and what is answered when the robot plays it.
-    pub(super) fn rehearse(
+    pub(super) fn prepare(
         &mut self,
         name: &str,
         plan: &Arc<Plan>,
@@ -265,7 +265,7 @@ impl Session {
         let Some((message, first_ms)) = performance.next()? else {
             return Err(not_ready("the motion has no pieces"));
         };
-        self.stage.rehearsed = Some(Rehearsed { performance, first_ms });
+        self.stage.prepared = Some(Prepared { performance, first_ms });
         Ok((message, answer))
     }
 
@@ -278,8 +278,8 @@ impl Session {
 
     /// A motion's first piece plays.
     pub(super) fn performance_began(&mut self, now: Instant, answer: &Answer) {
-        let rehearsed = self.stage.rehearsed.take();
-        let Some(Rehearsed { performance, first_ms }) = rehearsed else { return };
+        let prepared = self.stage.prepared.take();
+        let Some(Prepared { performance, first_ms }) = prepared else { return };
         let duration_ms = performance.duration_ms().saturating_add(first_ms);
         self.stage.performance = Some(performance);
         self.set_playing(now, answer, Some(duration_ms));

@@ -191,7 +191,7 @@ impl Session {
             RobotRequest::Play { .. } | RobotRequest::List => {
                 (list, Answer::List { actions: Vec::new(), unlisted: 0 })
             }
-            RobotRequest::Perform { name, plan, looped } => self.rehearse(name, plan, *looped)?,
+            RobotRequest::Perform { name, plan, looped } => self.prepare(name, plan, *looped)?,
             _ => return Err(Refusal::new(Code::Unsupported, "not a request for this link")),
         })
     }
@@ -338,7 +338,7 @@ impl Session {
             }
             RobotRequest::Exit => self.teaching.maintain_from(now, &self.settings),
             RobotRequest::RecordStart { .. } => self.recorder.give_up(),
-            RobotRequest::Perform { .. } => self.stage.drop_rehearsed(),
+            RobotRequest::Perform { .. } => self.stage.drop_prepared(),
             RobotRequest::RecordStop => self.recorder.go_on(),
             _ => {}
         }
@@ -382,7 +382,7 @@ impl Session {
     /// Nothing that waits is sent; what was sent may have been done.
     pub(super) fn drop_requests(&mut self, why: &str) {
         self.recorder.give_up();
-        self.stage.drop_rehearsed();
+        self.stage.drop_prepared();
         self.stage.end_performance();
         self.teaching.stop_resuming();
         let active = self.queue.take_active();
@@ -398,7 +398,7 @@ impl Session {
             matches!(active.request, RobotRequest::Play { .. } | RobotRequest::Perform { .. })
         });
         if play.is_some() {
-            self.stage.drop_rehearsed();
+            self.stage.drop_prepared();
         }
         self.fail_active(play, why);
         for waiting in self.queue.take_moving() {

@@ -70,10 +70,20 @@ fn dtls_record(record: &Record<'_>, offset: usize) -> Element {
     element.has_fields = true;
     let mut rows = Rows::new(offset, offset + length);
     let content = format!("{}", record.content);
-    rows.said(1, "content_type", content.clone(), format!("{}: {content}", record.content as u8));
-    rows.said(2, "version", record.version, if record.version == 0xFEFD { "1.2" } else { "1.0" });
+    rows.explained(
+        1,
+        "content_type",
+        content.clone(),
+        format!("{}: {content}", record.content as u8),
+    );
+    rows.explained(
+        2,
+        "version",
+        record.version,
+        if record.version == 0xFEFD { "1.2" } else { "1.0" },
+    );
     let cipher = if record.epoch == 0 { "clear" } else { "encrypted" };
-    rows.said(2, "epoch", record.epoch, format!("{}: {cipher}", record.epoch));
+    rows.explained(2, "epoch", record.epoch, format!("{}: {cipher}", record.epoch));
     rows.field(6, "sequence", record.sequence);
     rows.field(2, "fragment_length", record.fragment.len());
     rows.frame(record.fragment.len(), "fragment", cipher);
@@ -191,11 +201,11 @@ fn message_rows(rows: &mut Rows, message: &Message<'_>, layout: Layout) {
     match message {
         Message::Ready { ready, .. } => rows.field(4, "ready", *ready),
         Message::Maintain { mode_flags, .. } | Message::Exit { mode_flags, .. } => {
-            rows.said(4, "mode_flags", *mode_flags, damping(*mode_flags));
+            rows.explained(4, "mode_flags", *mode_flags, damping(*mode_flags));
         }
         Message::Record { flag, .. } => match flag {
-            0 => rows.said(4, "recording", false, "0: stop"),
-            1 => rows.said(4, "recording", true, "1: start"),
+            0 => rows.explained(4, "recording", false, "0: stop"),
+            1 => rows.explained(4, "recording", true, "1: start"),
             other => rows.field(4, "recording", *other),
         },
         Message::Status(status) => status_rows(rows, status),
@@ -211,27 +221,32 @@ fn message_rows(rows: &mut Rows, message: &Message<'_>, layout: Layout) {
             let end = rows.at;
             let list: Vec<Value> = actions.iter().map(|action| action_json(&action)).collect();
             rows.skip_to(start);
-            rows.said(0, "actions", list, format!("{}", actions.len()));
+            rows.explained(0, "actions", list, format!("{}", actions.len()));
             rows.skip_to(end);
         }
         Message::Save(save) => {
             rows.field(32, "name", name_json(&save.name));
-            rows.said(4, "timestamp", save.timestamp, format!("{} s, Unix", save.timestamp));
-            rows.said(4, "duration_ms", save.duration_ms, format!("{} ms", save.duration_ms));
+            rows.explained(4, "timestamp", save.timestamp, format!("{} s, Unix", save.timestamp));
+            rows.explained(4, "duration_ms", save.duration_ms, format!("{} ms", save.duration_ms));
             rows.field(4, "frame_count", save.frame_count);
-            rows.said(4, "flags", save.flags, save_flags(save.flags));
+            rows.explained(4, "flags", save.flags, save_flags(save.flags));
             keyframe_rows(rows, &save.keyframes);
         }
         Message::Play(play) => {
             rows.field(4, "action_id", play.action_id);
-            rows.said(4, "frame_count", play.frame_count, or_zero(play.frame_count, "all"));
-            rows.said(4, "duration_ms", play.duration_ms, or_zero(play.duration_ms, "as recorded"));
+            rows.explained(4, "frame_count", play.frame_count, or_zero(play.frame_count, "all"));
+            rows.explained(
+                4,
+                "duration_ms",
+                play.duration_ms,
+                or_zero(play.duration_ms, "as recorded"),
+            );
             rows.field(4, "interpolation", format!("{}", play.interpolation));
             keyframe_rows(rows, &play.keyframes);
         }
         Message::Answer { status, .. } => {
             let text = if *status == 0 { "success" } else { "failure" };
-            rows.said(4, "status", *status, format!("{status}: {text}"));
+            rows.explained(4, "status", *status, format!("{status}: {text}"));
         }
         Message::Unknown { payload, .. } => rows.rest(payload),
         Message::ControlMode { .. }
@@ -250,7 +265,7 @@ fn status_rows(rows: &mut Rows, status: &Status<'_>) {
 }
 
 fn state_rows(rows: &mut Rows, state: &State<'_>, layout: Layout) {
-    rows.said(4, "mode_flags", state.mode_flags, damping(state.mode_flags));
+    rows.explained(4, "mode_flags", state.mode_flags, damping(state.mode_flags));
     rows.field(48, "positions", floats(&state.positions));
     rows.field(48, "velocities", floats(&state.velocities));
     rows.field(24, "imu", floats(&state.imu));
@@ -277,7 +292,7 @@ fn keyframe_rows(rows: &mut Rows, keyframes: &Keyframes) {
         .collect();
     let text = format!("{} of 20 used", list.len());
     rows.skip_to(start);
-    rows.said(0, "keyframes", list, text);
+    rows.explained(0, "keyframes", list, text);
     rows.skip_to(start + keyframes.slots().len() * 8);
 }
 

@@ -228,38 +228,38 @@ fn field_row(rows: &mut Rows, field: &Field, bytes: &[u8], profile: &Profile) {
         (Meaning::Named(choices) | Meaning::Choice(choices), &[value]) => {
             let named = choices.iter().find(|choice| choice.value == value);
             let text = named.map_or_else(|| format!("Other({value})"), |choice| choice.name.into());
-            rows.said(length, name, value, text);
+            rows.explained(length, name, value, text);
         }
         (Meaning::Led, &[value]) => {
             let mode = LedMode(value);
             let text = format!("{}, {}: {}", mode.colour(), mode.animation(), mode.purpose());
-            rows.said(length, name, value, format!("{value} = {text}"));
+            rows.explained(length, name, value, format!("{value} = {text}"));
         }
         (Meaning::Percent, &[percent]) => {
-            rows.said(length, name, percent, format!("{percent} %"));
+            rows.explained(length, name, percent, format!("{percent} %"));
         }
         (Meaning::WidePercent, &[a, b, c, d]) => {
             let percent = i32::from_le_bytes([a, b, c, d]);
-            rows.said(length, name, percent, format!("{percent} %"));
+            rows.explained(length, name, percent, format!("{percent} %"));
         }
         (Meaning::Power, &[a, b]) => {
             let raw = u16::from_le_bytes([a, b]);
             let percent = float(f32::from(raw) / profile.vacuum_scale);
             let text = format!("{percent} % ({raw} units)");
-            rows.said(length, name, percent, text);
+            rows.explained(length, name, percent, text);
         }
         (Meaning::Speed(unit), &[a, b, c, d]) => {
             let raw = i32::from_le_bytes([a, b, c, d]);
             let speed = float((f64::from(raw) / f64::from(profile.velocity_scale)) as f32);
             let text = format!("{speed} {unit} ({raw} units)");
-            rows.said(length, name, speed, text);
+            rows.explained(length, name, speed, text);
         }
         (Meaning::WheelSpeed, &[a, b]) => {
             let metres = float(f32::from(i16::from_le_bytes([a, b])) / 1000.0);
             let text = format!("{metres} m/s");
-            rows.said(length, name, metres, text);
+            rows.explained(length, name, metres, text);
         }
-        (Meaning::Always(_, text), bytes) => rows.said(length, name, hex(bytes), text),
+        (Meaning::Always(_, text), bytes) => rows.explained(length, name, hex(bytes), text),
         (Meaning::Version, bytes) => {
             let version = Version(bytes);
             rows.field(length, name, String::from_utf8_lossy(version.text()).into_owned());
