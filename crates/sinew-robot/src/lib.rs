@@ -15,8 +15,16 @@ pub mod teach;
 pub mod trajectory;
 pub mod vacuum;
 
+use std::time::{Duration, Instant};
+
 pub use order::{Epoch, Order, OrderKind, Origin, Overtaking};
 pub use refusal::{Code, Refusal};
 pub use session::{NoJob, Output, RequestId, Session};
 /// What may stand in names and messages that people see.
 pub use sinew_wire::text;
+
+/// `at + by`, or a time that is far off when the clock cannot count that far.
+pub fn later(at: Instant, by: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    at.checked_add(by).or_else(|| at.checked_add(YEAR)).unwrap_or(at)
+}

@@ -16,10 +16,4 @@
 pub mod g1;
 pub mod vacuum;
 
-use std::time::{Duration, Instant};
-
-/// `at + by`, or a time nobody will wait for when the clock cannot count that far.
-fn later(at: Instant, by: Duration) -> Instant {
-    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-    at.checked_add(by).unwrap_or_else(|| at.checked_add(YEAR).unwrap_or(at))
-}
+use sinew_robot::later;

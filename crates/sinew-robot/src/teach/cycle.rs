@@ -5,8 +5,8 @@ use sinew_wire::teach::{Command, Message};
 use super::{
     Event, LinkState, Session,
     exchange::{Exchange, Waited},
-    session::later,
 };
+use crate::later;
 
 /// The opening, in the documents' order.
 const STEPS: [Message<'static>; 4] = [

@@ -5,8 +5,8 @@ use std::{
 
 use sinew_wire::teach::{Command, Message, Sequence};
 
-use super::{Answer, Event, Reduction, RequestId, Session, session::later};
-use crate::{Output, Refusal};
+use super::{Answer, Event, Reduction, RequestId, Session};
+use crate::{Output, Refusal, later};
 
 /// Datagrams kept for a caller that does not fetch them.
 const MAX_DATAGRAMS: usize = 32;

@@ -13,11 +13,10 @@ use super::{
     receive::MAX_ACTIONS,
     requests::not_ready,
     saving::ROUGH,
-    session::later,
     wire::to_wire,
 };
 use crate::{
-    Code, Refusal,
+    Code, Refusal, later,
     trajectory::{MAX_SAVED_MS, Piece, Plan, Pose},
 };
 

@@ -9,11 +9,10 @@ use super::{
     name::new_name,
     queue::{Active, MAX_WAITING, Waiting},
     receive::MAX_ACTIONS,
-    session::later,
     wire::to_wire,
 };
 use crate::{
-    Code, Refusal,
+    Code, Refusal, later,
     trajectory::{Keyframe, Reduced},
 };
 

@@ -1,8 +1,4 @@
-use std::{
-    fmt::Write,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{fmt::Write, sync::Arc, time::Instant};
 
 use super::{
     Action, Carries, Event, LinkState, Output, Reduction, RobotRequest, Settings, State,
@@ -295,10 +291,4 @@ impl Session {
         }
         Refusal::new(Code::LinkLost, message)
     }
-}
-
-/// `at + by`, or a time that is far off when the clock cannot count that far.
-pub(super) fn later(at: Instant, by: Duration) -> Instant {
-    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-    at.checked_add(by).or_else(|| at.checked_add(YEAR)).unwrap_or(at)
 }

@@ -2,7 +2,8 @@ use std::time::{Duration, Instant};
 
 use sinew_wire::teach::Status;
 
-use super::{Event, Session, session::later, take};
+use super::{Event, Session, take};
+use crate::later;
 
 /// A stream over a network, where a busy radio holds it up, may always pause for this long.
 const SHORTEST_SILENCE: Duration = Duration::from_secs(1);

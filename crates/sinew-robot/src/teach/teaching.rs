@@ -7,8 +7,8 @@ use sinew_wire::teach::{Command, Sequence};
 use super::{
     Event, LinkState, Session, Settings,
     exchange::{Exchange, Waited},
-    session::later,
 };
+use crate::later;
 
 /// How long a silent robot is taken to be teaching still. After as long a peer forgets who taught
 /// it, so what it does then is not known.

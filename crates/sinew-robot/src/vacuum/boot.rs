@@ -2,7 +2,8 @@ use std::time::{Duration, Instant};
 
 use sinew_wire::gd32::{BOOT, Body, BootStep, Command as Code, FrameBuf, HANDSHAKE, LedMode};
 
-use super::{Event, LinkState, Session, Velocity, outbox, session::later};
+use super::{Event, LinkState, Session, Velocity, outbox};
+use crate::later;
 
 /// How long 0x6B is sent. The controller accepts motion when its first and last pulse are two
 /// seconds apart; a captured host sent 95 of them, 2.1 s, and some may be lost on the way.

@@ -10,9 +10,8 @@ use super::{
     motion::{self, NAVIGATION},
     odometry::wrapped,
     outputs::Actuator,
-    session::later,
 };
-use crate::{Code, Refusal};
+use crate::{Code, Refusal, later};
 
 /// How far in front of the dock the robot turns its back to it.
 const STAGING: f64 = 0.4;

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use super::session::later;
+use crate::later;
 
 /// What may be on its way at a time. Whatever the port has taken cannot be overtaken, so this is
 /// how far a stop is behind; all frames of `drive` Reset fit at 115200 baud.

@@ -10,9 +10,9 @@ use sinew_wire::gd32::{
 use super::{
     Event, LinkState, Session, Settings, Velocity,
     outbox::{command_of, framed, sets_something},
-    session::{BEAT, later},
+    session::BEAT,
 };
-use crate::{Code, Refusal};
+use crate::{Code, Refusal, later};
 
 /// How long zero velocity is repeated after the wheels were stopped, and beyond that for as long as
 /// they are seen turning. The idle heartbeat would keep the watchdog from stopping a robot that

@@ -5,7 +5,8 @@ use std::{
 
 use sinew_wire::gd32::{Flag, Status};
 
-use super::{Session, session::later};
+use super::Session;
+use crate::later;
 
 /// No wheel of this robot is that fast: a reading that says so is a controller that restarted.
 const IMPOSSIBLE: f64 = 2.0;

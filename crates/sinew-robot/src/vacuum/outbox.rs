@@ -5,14 +5,8 @@ use std::{
 
 use sinew_wire::gd32::{Body, Command as WireCommand, FrameBuf, Message};
 
-use super::{
-    Event, Output, Session,
-    line::Line,
-    motion::moves,
-    outputs::is_mode,
-    session::{BEAT, later},
-};
-use crate::{Code, Refusal};
+use super::{Event, Output, Session, line::Line, motion::moves, outputs::is_mode, session::BEAT};
+use crate::{Code, Refusal, later};
 
 /// Events kept for a caller that does not fetch them, and frames whatever asks for them.
 const CAPACITY: usize = 512;

@@ -9,8 +9,8 @@ use super::{
     Session,
     motion::NAVIGATION,
     outbox::{self, framed},
-    session::later,
 };
+use crate::later;
 
 /// How long the controller ignores actuators after a mode switch.
 const SETTLE: Duration = Duration::from_millis(100);

@@ -17,7 +17,7 @@ use super::{
     outputs::Outputs,
     spine::Outcomes,
 };
-use crate::Refusal;
+use crate::{Refusal, later};
 
 /// How often the controller must hear from the host; after 50 ms of silence it stops the motors.
 pub(super) const BEAT: Duration = Duration::from_millis(20);
@@ -462,10 +462,4 @@ impl Session {
         self.state.stopped_by = Some(by.into());
         self.event(Event::Stopped { by: by.into() });
     }
-}
-
-/// `at + by`, or a time nobody will wait for when the clock cannot count that far.
-pub(super) fn later(at: Instant, by: Duration) -> Instant {
-    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-    at.checked_add(by).or_else(|| at.checked_add(YEAR)).unwrap_or(at)
 }
