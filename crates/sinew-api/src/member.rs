@@ -1,9 +1,9 @@
 //! Members of messages: their types, how they are read, and what is said when they are wrong.
 
 use serde_json::{Map, Value};
-use sinew_robot::{Refusal, text::is_unshowable};
+use sinew_robot::{Refusal, shown, text::is_unshowable};
 
-use crate::{Topic, request::invalid};
+use crate::Topic;
 
 /// The longest payload of a raw frame.
 const MAX_RAW: usize = 252;
@@ -78,7 +78,7 @@ impl Member {
         };
         let Some(Wrong { wanted, got }) = kind.wrong(value) else { return Ok(()) };
         let name = self.name;
-        Err(invalid(match (kind, got) {
+        Err(Refusal::invalid(match (kind, got) {
             (_, None) => format!("{name}: wanted {wanted}"),
             (Type::Flag | Type::Component, Some(got)) => {
                 format!("{name}: wanted {wanted}, got {got}")
@@ -224,13 +224,4 @@ fn bytes(text: &str) -> Option<Vec<u8>> {
 
 fn got(value: Option<&Value>) -> String {
     value.map_or("nothing".into(), shown)
-}
-
-/// A value for an error text, cut where it gets long.
-pub(crate) fn shown(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(60) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
 }

@@ -4,11 +4,11 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 use serde_json::{Map, Value, json};
-use sinew_robot::{Code, Refusal};
+use sinew_robot::{Code, Refusal, shown};
 
 use crate::{
     COMMANDS, COMMON, Command, Halt, Row, Rules, json as strict,
-    member::{Given, shown},
+    member::Given,
     table::{CONFIRM, ROBOT},
 };
 
@@ -132,7 +132,7 @@ fn parse(members: &Map<String, Value>) -> Result<Message, Refusal> {
         (Ok(halt @ Command::Halt(_)), _) => robot.map(|()| halt)?,
         (command, surplus) => {
             robot?;
-            surplus.map_or(Ok(()), |surplus| Err(invalid(surplus)))?;
+            surplus.map_or(Ok(()), |surplus| Err(Refusal::invalid(surplus)))?;
             confirm?;
             command?
         }
@@ -143,16 +143,15 @@ fn parse(members: &Map<String, Value>) -> Result<Message, Refusal> {
 fn find(members: &Map<String, Value>) -> Result<&'static Row, Refusal> {
     let names = || COMMANDS.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
     let Some(kind) = members.get("type") else {
-        return Err(invalid(format!("type: wanted one of {}, got nothing", names())));
+        return Err(Refusal::invalid(format!("type: wanted one of {}, got nothing", names())));
     };
     if kind == "Shutdown" {
         let message = "a client cannot end Sinew; end its process";
         return Err(Refusal::new(Code::Unsupported, message));
     }
-    COMMANDS
-        .iter()
-        .find(|row| kind == row.name)
-        .ok_or_else(|| invalid(format!("type: wanted one of {}, got {}", names(), shown(kind))))
+    COMMANDS.iter().find(|row| kind == row.name).ok_or_else(|| {
+        Refusal::invalid(format!("type: wanted one of {}, got {}", names(), shown(kind)))
+    })
 }
 
 impl Row {
@@ -179,8 +178,4 @@ impl Row {
             None => Ok(command),
         }
     }
-}
-
-pub(crate) fn invalid(message: impl Into<String>) -> Refusal {
-    Refusal::new(Code::InvalidArgument, message)
 }

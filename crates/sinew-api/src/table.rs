@@ -313,7 +313,7 @@ pub const COMMANDS: &[Row] = &[
             },
             |given| match (given.text("token"), given.text("name")) {
                 (None, None) => {
-                    Err(crate::request::invalid("Auth: wanted token or name, got neither"))
+                    Err(sinew_robot::Refusal::invalid("Auth: wanted token or name, got neither"))
                 }
                 (token, name) => Ok(Command::Auth { token, name }),
             },

@@ -4,7 +4,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::{Code, Refusal};
+use crate::{Code, Refusal, shown};
 
 /// What may be asked of a robot with components.
 #[derive(Debug, Clone, PartialEq)]
@@ -174,24 +174,23 @@ pub fn parse<C>(
     action: &Value,
     confirmed: bool,
 ) -> Result<C, Refusal> {
-    let invalid = |message: String| Refusal::new(Code::InvalidArgument, message);
     let Value::String(id) = id else {
-        return Err(invalid(format!("id: wanted a component's name, got {}", shown(id))));
+        return Err(Refusal::invalid(format!("id: wanted a component's name, got {}", shown(id))));
     };
     let Some(component) = components.iter().find(|component| component.id == id) else {
         let ids: Vec<_> = components.iter().map(|component| component.id).collect();
-        return Err(invalid(format!("id: wanted one of {}, got {id:?}", ids.join(", "))));
+        return Err(Refusal::invalid(format!("id: wanted one of {}, got {id:?}", ids.join(", "))));
     };
     let Value::Object(members) = action else {
-        return Err(invalid(format!("action: wanted an object, got {}", shown(action))));
+        return Err(Refusal::invalid(format!("action: wanted an object, got {}", shown(action))));
     };
     if let Some(unknown) = members.keys().find(|key| !matches!(key.as_str(), "type" | "config")) {
-        return Err(invalid(format!("action: wanted type and config, got {unknown:?}")));
+        return Err(Refusal::invalid(format!("action: wanted type and config, got {unknown:?}")));
     }
     let verb = action.get("type").and_then(Value::as_str).and_then(Verb::from_name);
     let Some(verb) = verb else {
         let got = action.get("type").map_or("nothing".into(), shown);
-        return Err(invalid(format!(
+        return Err(Refusal::invalid(format!(
             "action type: wanted Enable, Disable, Reset or Configure, got {got}"
         )));
     };
@@ -207,7 +206,10 @@ pub fn parse<C>(
         None | Some(Value::Null) => &empty,
         Some(Value::Object(config)) => config,
         Some(other) => {
-            return Err(invalid(format!("config: wanted an object, got {}", shown(other))));
+            return Err(Refusal::invalid(format!(
+                "config: wanted an object, got {}",
+                shown(other)
+            )));
         }
     };
     let values = action.values(id, config)?;
@@ -258,7 +260,6 @@ impl<C> Action<C> {
     /// The config's values in the order of the parameters, all sets side by side up to and with
     /// the one that was given.
     fn values(&self, id: &str, config: &Map<String, Value>) -> Result<Vec<Option<f64>>, Refusal> {
-        let invalid = |message: String| Refusal::new(Code::InvalidArgument, message);
         let what = format!("{id} {}", self.verb.name());
         let known = |key: &str| {
             self.configs.iter().position(|set| set.iter().any(|param| param.name == key))
@@ -266,11 +267,16 @@ impl<C> Action<C> {
         let mut chosen = None;
         for key in config.keys() {
             let Some(set) = known(key) else {
-                return Err(invalid(format!("{what}: wanted {}, got {key:?}", self.wanted())));
+                return Err(Refusal::invalid(format!(
+                    "{what}: wanted {}, got {key:?}",
+                    self.wanted()
+                )));
             };
             if *chosen.get_or_insert(set) != set {
                 let wanted = self.wanted();
-                return Err(invalid(format!("{what}: wanted {wanted}, got a mixture of them")));
+                return Err(Refusal::invalid(format!(
+                    "{what}: wanted {wanted}, got a mixture of them"
+                )));
             }
         }
         let chosen = chosen.unwrap_or(0);
@@ -282,7 +288,7 @@ impl<C> Action<C> {
                     None if param.optional => values.push(None),
                     None => {
                         let wanted = self.wanted();
-                        return Err(invalid(format!(
+                        return Err(Refusal::invalid(format!(
                             "{what}: wanted {wanted}, got no {:?}",
                             param.name
                         )));
@@ -349,14 +355,5 @@ impl Param {
         } else {
             Err(wrong())
         }
-    }
-}
-
-/// A value for an error text, cut where it gets long.
-fn shown(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(60) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
     }
 }

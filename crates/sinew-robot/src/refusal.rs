@@ -1,6 +1,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Why a command was not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +50,11 @@ impl Refusal {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Refusal { code, message: message.into() }
     }
+
+    /// A refusal of something that cannot be meant.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Refusal::new(Code::InvalidArgument, message)
+    }
 }
 
 impl Code {
@@ -78,3 +84,12 @@ impl fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
+
+/// A value for an error text, cut where it gets long.
+pub fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

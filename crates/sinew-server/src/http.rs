@@ -227,7 +227,7 @@ async fn read(
     match timeout(PATIENCE, axum::body::to_bytes(body, most)).await {
         Ok(Ok(text)) => Ok((text, room)),
         Ok(Err(_)) => Err(too_large(most)),
-        Err(_) => Err(Refusal::new(Code::InvalidArgument, "the message took too long to come")),
+        Err(_) => Err(Refusal::invalid("the message took too long to come")),
     }
 }
 
@@ -244,7 +244,7 @@ async fn ask(
     caller.permit_command(rules.access, rules.urgent)?;
     if let Some(other) = message.robot.filter(|robot| robot != name) {
         let message = format!("robot: wanted {name}, as in the address, got {other:?}");
-        return Err(Refusal::new(Code::InvalidArgument, message));
+        return Err(Refusal::invalid(message));
     }
     let member = hub.robot(Some(name), None)?;
     message.robot = Some(name.into());

@@ -95,7 +95,7 @@ impl AsyncLibrary {
     ) -> Result<Plan, Refusal> {
         let Playback { frames, duration_ms, interpolation, speed, .. } = how;
         if speed.is_some() && duration_ms > 0 {
-            return Err(invalid("play: wanted speed or duration_ms, got both"));
+            return Err(Refusal::invalid("play: wanted speed or duration_ms, got both"));
         }
         self.work(move |library| {
             let document = library.load(&name)?;
@@ -104,12 +104,12 @@ impl AsyncLibrary {
             if in_time.is_some_and(|speed| !SPEEDS.contains(&speed)) {
                 let (least, most) = ((own / SPEEDS.end()).ceil(), (own / SPEEDS.start()).floor());
                 let wanted = format!("wanted {least} to {most} for this motion");
-                return Err(invalid(format!("duration_ms: {wanted}, got {duration_ms}")));
+                return Err(Refusal::invalid(format!("duration_ms: {wanted}, got {duration_ms}")));
             }
             let speed = speed.or(in_time).unwrap_or(1.0);
             let options = PlanOptions { interpolation, speed, keyframes, ..PlanOptions::default() };
             let plan = Plan::new(&document, frames as usize, options, &G1_ARMS);
-            plan.map_err(|error| invalid(error.to_string()))
+            plan.map_err(|error| Refusal::invalid(error.to_string()))
         })
         .await
     }
@@ -141,7 +141,8 @@ fn last_motion(name: Option<String>, recorded: Recorded) -> Result<Document, Ref
         .recording
         .ok_or_else(|| not_ready("nothing was recorded, or the robot did not tell its pose"))?;
     let name = name.or_else(|| recorded.name.as_deref().map(Into::into));
-    let name = name.ok_or_else(|| invalid("save: wanted name, got none, here or at the start"))?;
+    let name =
+        name.ok_or_else(|| Refusal::invalid("save: wanted name, got none, here or at the start"))?;
     Ok(document(name, &recording, Vec::new()))
 }
 
@@ -166,8 +167,4 @@ fn shown(mut document: Document, from: usize) -> Value {
     value["frames_total"] = total.into();
     value["next"] = if to < total { to.into() } else { Value::Null };
     value
-}
-
-fn invalid(message: impl Into<String>) -> Refusal {
-    Refusal::new(Code::InvalidArgument, message)
 }

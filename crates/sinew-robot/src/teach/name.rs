@@ -1,17 +1,16 @@
 use sinew_wire::{teach::Name, text::is_unshowable};
 
-use crate::{Code, Refusal};
+use crate::Refusal;
 
 /// Checks the name that an action or a motion is to get. What has a name already, in a robot or in
 /// a file, keeps it whatever it is; new ones hold nothing that would pass for another name where
 /// it is shown.
 pub fn new_name(text: &str) -> Result<Name, Refusal> {
-    let invalid = |message| Refusal::new(Code::InvalidArgument, message);
     if let Some(c) = text.chars().find(|c| is_unshowable(*c)) {
         let got = u32::from(c);
-        return Err(invalid(format!(
+        return Err(Refusal::invalid(format!(
             "name: wanted no control and no direction characters, got U+{got:04X}"
         )));
     }
-    Name::new(text).map_err(|error| invalid(error.to_string()))
+    Name::new(text).map_err(|error| Refusal::invalid(error.to_string()))
 }

@@ -3,7 +3,7 @@ use serde_json::{Map, Value};
 
 use super::{LibraryRequest, Playback, Request, RobotRequest, Target, new_name};
 use crate::{
-    Code, Refusal,
+    Refusal, shown,
     trajectory::{Document, G1_ARMS, Interpolation},
 };
 
@@ -127,7 +127,7 @@ pub fn parse(members: &Map<String, Value>) -> Result<Request, Refusal> {
     let Some(row) = members.get("op").and_then(|op| OPS.iter().find(|row| op == row.op)) else {
         let ops: Vec<_> = OPS.iter().map(|row| row.op).collect();
         let got = members.get("op").map_or("nothing".into(), shown);
-        return Err(invalid(format!("op: wanted one of {}, got {got}", ops.join(", "))));
+        return Err(Refusal::invalid(format!("op: wanted one of {}, got {got}", ops.join(", "))));
     };
     row.check(members)?;
     (row.parse)(&Members { op: row.op, members })
@@ -142,11 +142,15 @@ impl Op {
                 || [&ENVELOPE, self.needs, target, self.takes].iter().any(|set| set.contains(&key))
         };
         if let Some(unknown) = members.keys().find(|key| !known(key)) {
-            return Err(invalid(format!("{}: wanted {}, got {unknown:?}", self.op, self.wanted())));
+            return Err(Refusal::invalid(format!(
+                "{}: wanted {}, got {unknown:?}",
+                self.op,
+                self.wanted()
+            )));
         }
         let given = |key: &str| members.get(key).is_some_and(|value| !value.is_null());
         if let Some(missing) = self.needs.iter().find(|key| !given(key)) {
-            return Err(invalid(format!(
+            return Err(Refusal::invalid(format!(
                 "{}: wanted {}, got no {missing:?}",
                 self.op,
                 self.wanted()
@@ -158,7 +162,7 @@ impl Op {
             (false, false) => "neither",
             _ => return Ok(()),
         };
-        Err(invalid(format!("{}: wanted id or name, got {got}", self.op)))
+        Err(Refusal::invalid(format!("{}: wanted id or name, got {got}", self.op)))
     }
 
     /// The members it takes, in words.
@@ -187,7 +191,7 @@ impl Members<'_> {
 
     fn wrong(&self, key: &str, wanted: &str) -> Refusal {
         let got = self.get(key).map_or("nothing".into(), shown);
-        invalid(format!("{}: {key}: wanted {wanted}, got {got}", self.op))
+        Refusal::invalid(format!("{}: {key}: wanted {wanted}, got {got}", self.op))
     }
 
     fn name(&self, key: &str) -> Result<Option<String>, Refusal> {
@@ -250,7 +254,7 @@ impl Members<'_> {
         }
         if looped {
             let message = "loop: a motion of the library repeats when play is told so";
-            return Err(invalid(message.into()));
+            return Err(Refusal::invalid(message));
         }
         Ok(Request::Library(LibraryRequest::Keep { name }))
     }
@@ -274,9 +278,10 @@ impl Members<'_> {
     fn motion(&self, target: Target) -> Result<String, Refusal> {
         match target {
             Target::Name(name) => Ok(name),
-            Target::Id(_) => {
-                Err(invalid(format!("{}: the library knows motions by name, not by id", self.op)))
-            }
+            Target::Id(_) => Err(Refusal::invalid(format!(
+                "{}: the library knows motions by name, not by id",
+                self.op
+            ))),
         }
     }
 
@@ -305,7 +310,8 @@ impl Members<'_> {
     fn import(&self) -> Result<Request, Refusal> {
         let document = self.get("document").unwrap_or(&Value::Null);
         let read = Document::from_value(document.clone(), &G1_ARMS);
-        let (document, dropped) = read.map_err(|error| invalid(format!("{}: {error}", self.op)))?;
+        let (document, dropped) =
+            read.map_err(|error| Refusal::invalid(format!("{}: {error}", self.op)))?;
         let (document, append, more) =
             (Box::new(document), self.flag("append")?, self.flag("more")?);
         Ok(Request::Library(LibraryRequest::Import { document, dropped, append, more }))
@@ -323,17 +329,4 @@ impl Members<'_> {
 /// A name that something is to get.
 fn checked(name: String) -> Result<String, Refusal> {
     new_name(&name).map(|_| name)
-}
-
-fn invalid(message: String) -> Refusal {
-    Refusal::new(Code::InvalidArgument, message)
-}
-
-/// A value for an error text, cut where it gets long.
-fn shown(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(60) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
 }

@@ -73,7 +73,9 @@ impl Session {
                 if let Target::Id(id) = action
                     && !(1..=MAX_ACTIONS).contains(id)
                 {
-                    return Err(invalid(format!("id: wanted 1 to {MAX_ACTIONS}, got {id}")));
+                    return Err(Refusal::invalid(format!(
+                        "id: wanted 1 to {MAX_ACTIONS}, got {id}"
+                    )));
                 }
                 slots(keyframes.as_deref().unwrap_or_default()).map(drop)
             }
@@ -422,17 +424,13 @@ impl Session {
 }
 
 fn slots(keyframes: &[Keyframe]) -> Result<Keyframes, Refusal> {
-    to_wire(keyframes).map_err(|error| invalid(error.to_string()))
+    to_wire(keyframes).map_err(|error| Refusal::invalid(error.to_string()))
 }
 
 fn no_such_action(name: &str, actions: &[Action]) -> Refusal {
     let names: Vec<_> = actions.iter().map(|action| action.name.as_str()).collect();
     let stored = if names.is_empty() { "none".into() } else { names.join(", ") };
     Refusal::new(Code::NotFound, format!("no action is called {name:?}; stored are: {stored}"))
-}
-
-fn invalid(message: String) -> Refusal {
-    Refusal::new(Code::InvalidArgument, message)
 }
 
 pub(super) fn not_ready(message: &str) -> Refusal {

@@ -97,9 +97,9 @@ impl Session {
     /// The recording and its name, if it can be saved.
     fn savable(&self, name: Option<&str>) -> Result<(String, &Take), Refusal> {
         let take = self.recorder.take().ok_or_else(|| not_ready("nothing was recorded"))?;
-        let name = name.or(take.name.as_deref()).ok_or_else(|| {
-            Refusal::new(Code::InvalidArgument, "save: wanted name, got none, here or at the start")
-        })?;
+        let name = name
+            .or(take.name.as_deref())
+            .ok_or_else(|| Refusal::invalid("save: wanted name, got none, here or at the start"))?;
         new_name(name)?;
         if take.is_running() {
             return Err(not_ready("the recording still runs; stop it first"));

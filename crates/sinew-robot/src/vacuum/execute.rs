@@ -65,9 +65,10 @@ impl Session {
                 self.drive_enable(now, mode, by);
             }
             Command::Vacuum { percent } => {
-                self.settings.profile.vacuum(percent).map_err(|error| {
-                    Refusal::new(Code::InvalidArgument, format!("vacuum: {error}"))
-                })?;
+                self.settings
+                    .profile
+                    .vacuum(percent)
+                    .map_err(|error| Refusal::invalid(format!("vacuum: {error}")))?;
                 self.set_output(now, Actuator::Vacuum(percent));
             }
             Command::MainBrush { percent } => self.set_output(now, Actuator::MainBrush(percent)),
@@ -178,11 +179,10 @@ impl Session {
         payload: &[u8],
         by: &str,
     ) -> Result<(), Refusal> {
-        let invalid = |message: String| Refusal::new(Code::InvalidArgument, message);
-        let frame =
-            FrameBuf::new(command, payload).map_err(|error| invalid(format!("raw: {error}")))?;
+        let frame = FrameBuf::new(command, payload)
+            .map_err(|error| Refusal::invalid(format!("raw: {error}")))?;
         let wanted = |len: usize| {
-            Err(invalid(format!(
+            Err(Refusal::invalid(format!(
                 "raw 0x{command:02X}: wanted {len} bytes of payload, got {}",
                 payload.len()
             )))
@@ -253,7 +253,7 @@ fn check(command: &Command) -> Result<(), Refusal> {
         }
         _ => return Ok(()),
     };
-    Err(Refusal::new(Code::InvalidArgument, format!("{what}: wanted {wanted}, got {value}")))
+    Err(Refusal::invalid(format!("{what}: wanted {wanted}, got {value}")))
 }
 
 const fn switch(on: bool) -> Switch {

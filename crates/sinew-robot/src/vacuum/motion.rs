@@ -73,7 +73,7 @@ impl Drive {
 
     /// The frame to send, if the limits allow it.
     fn checked(self, settings: &Settings) -> Result<FrameBuf, Refusal> {
-        let invalid = |error| Refusal::new(Code::InvalidArgument, format!("drive: {error}"));
+        let invalid = |error| Refusal::invalid(format!("drive: {error}"));
         let body = match self {
             Drive::Velocity { linear, angular } => {
                 within("linear", linear, settings.max_linear, "m/s")?;
@@ -95,7 +95,7 @@ impl Drive {
                         "drive: left {left} and right {right} m/s turn at {turn:.3} rad/s, \
                          wanted at most {most} either way"
                     );
-                    return Err(Refusal::new(Code::InvalidArgument, message));
+                    return Err(Refusal::invalid(message));
                 }
                 let mut wire = WheelSpeeds::from_metres(left, right).map_err(invalid)?;
                 wire.left = not_over(wire.left.into(), settings.max_linear * 1000.0) as i16;
@@ -124,7 +124,7 @@ fn within(field: &str, value: f32, most: f32, unit: &str) -> Result<(), Refusal>
         return Ok(());
     }
     let message = format!("drive: {field}: wanted -{most} to {most} {unit}, got {value}");
-    Err(Refusal::new(Code::InvalidArgument, message))
+    Err(Refusal::invalid(message))
 }
 
 /// A speed in wire units that was allowed as a number but may have been rounded over its limit.

@@ -219,7 +219,7 @@ impl Session {
             time.as_millis(),
             LONGEST_FRAME.as_millis()
         );
-        Err(Refusal::new(Code::InvalidArgument, message))
+        Err(Refusal::invalid(message))
     }
 
     pub(super) fn send(&mut self, body: Body<'_>) {

@@ -10,7 +10,7 @@ use axum::{
 };
 use bytes::BytesMut;
 use hyper_util::rt::TokioIo;
-use sinew_robot::{Code, Refusal};
+use sinew_robot::Refusal;
 
 use super::{HttpClient, HttpState, failure};
 use crate::{
@@ -27,7 +27,7 @@ pub(super) async fn websocket(
 ) -> Response {
     let Some(answer) = key(request.headers()).map(accept_key) else {
         let message = "wanted a WebSocket handshake, version 13";
-        let refusal = Refusal::new(Code::InvalidArgument, message);
+        let refusal = Refusal::invalid(message);
         return (StatusCode::UPGRADE_REQUIRED, failure(&refusal)).into_response();
     };
     // A page cannot set headers of a WebSocket, so the token may stand in the address.
