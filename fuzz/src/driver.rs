@@ -91,7 +91,7 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(u64, Duration)) -> Outcome {
     thread::spawn({
         let (plan, watch) = (plan.clone(), Arc::clone(&watch));
         move || {
-            // Nobody listens any more when this very input was reported as a hang.
+            // The receiver is gone when this very input was reported as a hang.
             let _ = done.send(find_panic(&plan, start, &watch));
         }
     });

@@ -61,7 +61,7 @@ fn check(document: &Document) {
     plan(document);
 }
 
-/// Whoever plays it never leaves the limits, is never too fast, and never jumps.
+/// A robot that plays it never leaves the limits, is never too fast, and never jumps.
 fn plan(document: &Document) {
     let frames = if document.recording.is_empty() { 0 } else { PLANNED };
     let options = PlanOptions { speed: 2.0, ..PlanOptions::default() };

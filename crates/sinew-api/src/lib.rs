@@ -1,4 +1,4 @@
-//! The network interface as types, for the daemon and for those who talk to it.
+//! The network interface as types, for the daemon and for programs that talk to it.
 //!
 //! [`COMMANDS`] is the one table of what clients may ask. [`Request::parse`] reads a message by it,
 //! [`Message::rules`] says what it takes to ask it, [`Command::to_value`] writes it again, and the

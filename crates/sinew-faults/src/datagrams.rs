@@ -31,7 +31,7 @@ pub struct DatagramFaults {
 /// not at all.
 ///
 /// Each may have something with it that comes out as it went in, such as whom it is for: one
-/// network is shared by all who use it.
+/// network is shared by all that use it.
 #[derive(Debug, Clone)]
 pub struct FaultyDatagrams<With = ()> {
     faults: DatagramFaults,

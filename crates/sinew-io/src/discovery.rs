@@ -1,4 +1,4 @@
-//! Finding robots: a question to four multicast groups, and whoever answers.
+//! Finding robots: a question to four multicast groups, and the robots that answer.
 
 use std::{
     io,

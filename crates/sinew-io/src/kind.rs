@@ -53,7 +53,7 @@ pub trait Kind: Sync {
     ) -> Result<Robot, Error>;
 }
 
-/// What a robot is given by those who start it.
+/// What a robot is given by the program that starts it.
 pub struct Services {
     /// What is put around its link.
     pub around: Vec<Around>,

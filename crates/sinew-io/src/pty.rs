@@ -14,7 +14,7 @@ use rustix::{
 #[derive(Debug)]
 pub struct Pty {
     master: OwnedFd,
-    /// Held open, so that the cable outlives whoever is at its other end.
+    /// Held open, so that the cable outlives the program at its other end.
     _slave: OwnedFd,
     path: PathBuf,
     link: Option<PathBuf>,

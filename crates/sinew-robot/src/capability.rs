@@ -190,7 +190,7 @@ pub trait Audience: Send + Sync {
     fn missed(&self, count: u64);
 }
 
-/// One reading of a sensor group. It is turned into text once for all who listen, and not at all
+/// One reading of a sensor group. It is turned into text once for all listeners, and not at all
 /// when none does.
 pub struct Reading {
     /// The group's name.

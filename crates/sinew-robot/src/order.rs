@@ -27,7 +27,7 @@ impl Epoch {
     }
 }
 
-/// Who asked for something, and when.
+/// Which client asked for something, and when.
 #[derive(Debug, Clone)]
 pub struct Origin {
     /// The client's name, for messages.

@@ -89,7 +89,7 @@ pub trait Session: Send + 'static {
 pub enum Output<S: Session + ?Sized> {
     /// Send the bytes that were appended.
     Transmit(S::Peer),
-    /// Tell those who listen.
+    /// To be told to the listeners.
     Event(S::Event),
     /// Answer a request.
     Reply(RequestId, Result<S::Reply, Refusal>),

@@ -1,6 +1,6 @@
 //! The CRL-200S vacuum: what may be asked of it, and the session that does it safely.
 //!
-//! A [`Session`] sits between whoever holds the serial port and whoever wants the robot to do
+//! A [`Session`] sits between the serial port and the clients that want the robot to do
 //! something. It boots the controller, keeps its watchdog quiet, and never sends a velocity that is
 //! not fresh, allowed and wanted. It has no clock: every call brings the time.
 

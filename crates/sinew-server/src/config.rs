@@ -51,7 +51,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Whether 5555 listens to the network and asks nobody for a token.
+    /// Whether 5555 listens to the network and asks no client for a token.
     pub(crate) fn is_open_to_all(&self) -> bool {
         self.legacy_open && self.tcp.is_some_and(|address| !address.ip().is_loopback())
     }

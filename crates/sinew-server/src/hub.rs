@@ -1,4 +1,5 @@
-//! The registry: which robots there are, who holds their controls, who may do what.
+//! The registry: which robots there are, which client holds their controls, and what each client
+//! may do.
 
 mod control;
 
@@ -94,7 +95,7 @@ impl Hub {
     }
 
     /// Waits until a message of this length may be read: two long ones at a time would keep two
-    /// workers from everybody else's.
+    /// workers from the messages of other clients.
     pub(crate) async fn turn_to_read(&self, length: usize) -> Option<SemaphorePermit<'_>> {
         match length > SMALL_MESSAGE {
             true => self.reading.acquire().await.ok(),

@@ -3,7 +3,7 @@
 //! A topic is one ring of messages, turned into text once. Each reader keeps its place in the ring
 //! and copies what is new when its turn to write comes, so publishing costs the same for one
 //! reader as for a thousand, and a reader that is too slow for the ring loses its oldest messages
-//! without anyone else noticing.
+//! without other readers noticing.
 
 use std::{
     collections::VecDeque,
@@ -66,7 +66,7 @@ struct Inner {
     waiting: Vec<Arc<Notify>>,
 }
 
-/// A form that nobody read when it was published is empty.
+/// A form that had no reader when it was published is empty.
 #[derive(Debug)]
 struct Message {
     at: Instant,
@@ -382,7 +382,7 @@ mod tests {
     #[test]
     fn nothing_is_written_for_nobody() {
         let ring = Ring::default();
-        ring.publish(|_| panic!("nobody reads"));
+        ring.publish(|_| panic!("there is no reader"));
         let ring = Arc::new(ring);
         let _reader = Cursor::new(&ring, Form::Legacy, None, &Arc::default());
         ring.publish(|form| {

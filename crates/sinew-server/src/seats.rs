@@ -179,7 +179,7 @@ impl Drop for Seat {
 
 impl Waiting {
     fn send_away(self) {
-        // One that has just gone by itself does not hear it.
+        // A client that has just gone by itself does not get it.
         let _ = self.leave.send(());
     }
 }

@@ -1,4 +1,4 @@
-//! A Unitree G1's side of the teaching datagrams, with two arms and somebody's hand behind it.
+//! A Unitree G1's side of the teaching datagrams, with two arms and a hand that moves them.
 //!
 //! [`Robot`] takes datagrams with their source and the time, and gives back datagrams to send. It
 //! speaks both layouts, keeps at most [`MAX_ACTIONS`] actions, plays them inside the arms' limits,
@@ -72,7 +72,7 @@ pub struct Options {
     /// What is stored already. What [`StoredAction::check`] refuses, a second of the same name and
     /// more than [`MAX_ACTIONS`] are left out, and counted.
     pub actions: Vec<StoredAction>,
-    /// Who moves the arms while they are soft; nobody when `None`.
+    /// What moves the arms while they are soft; nothing when `None`.
     pub operator: Option<Script>,
     /// Where the arms are, brought inside their limits.
     pub pose: Pose,
@@ -167,7 +167,7 @@ pub struct Counters {
     pub refused: u64,
     /// Status datagrams that went out.
     pub statuses: u64,
-    /// Outputs that nobody fetched in time.
+    /// Outputs that the caller did not fetch in time.
     pub overflowed: u64,
     /// Actions of [`Options::actions`] that were left out.
     pub actions_left_out: u64,

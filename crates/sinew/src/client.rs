@@ -87,7 +87,7 @@ impl Daemon {
     }
 }
 
-/// Goes when the daemon knows: the controls are free for whoever comes next.
+/// Goes when the daemon knows: the controls are free for the next client.
 impl Drop for Client {
     fn drop(&mut self) {
         let told = self.writer.shutdown(Shutdown::Write);

@@ -11,7 +11,7 @@ use signal_hook::{
     iterator::Signals,
 };
 
-/// Whether somebody wants us to end.
+/// Whether the user or the system wants us to end.
 #[derive(Clone)]
 pub(crate) struct Interrupted(Arc<(Mutex<bool>, Condvar)>);
 

@@ -58,7 +58,7 @@ fn main() -> ExitCode {
                 let code = cmd::code(&error).unwrap_or("failed");
                 let error = serde_json::json!({ "code": code, "message": format!("{error:#}") });
                 let said = serde_json::json!({ "ok": false, "error": error });
-                // Nobody to tell is no other failure.
+                // If the output is closed, the failure stays the same.
                 let _ = writeln!(std::io::stdout(), "{}", output::printable_json(&said));
             }
             ExitCode::from(FAILED)

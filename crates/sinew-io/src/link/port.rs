@@ -53,7 +53,7 @@ impl Port {
         settings.set_speed(baud)?;
         tcsetattr(&fd, OptionalActions::Flush, &settings)?;
         // This keeps out programs that do not look at locks. On a pseudo-terminal it would outlive
-        // us, for whoever is at its other end holds it open, and keep out our successor.
+        // us, for the program at its other end holds it open, and keep out our successor.
         if !is_pseudo_terminal(path) {
             let _ = ioctl_tiocexcl(&fd);
         }

@@ -224,7 +224,7 @@ mod tests {
             ("0.0.0.0:49504", true),
             ("127.0.0.1:49504", true),
             ("127.0.0.1:49505", false),
-            // Kept for documents, so nobody's.
+            // Kept for documents, so no machine has it.
             ("192.0.2.1:49504", false),
         ] {
             assert_eq!(is_own(own, from.parse().unwrap()), wanted, "{from}");

@@ -28,7 +28,7 @@ pub enum Output {
         /// What was recorded.
         recording: Arc<Recording>,
     },
-    /// Tell those who listen.
+    /// To be told to the listeners.
     Event(Event),
 }
 
@@ -48,7 +48,7 @@ pub enum Event {
     Teaching {
         /// Which.
         on: bool,
-        /// Who or what did it.
+        /// The client or the rule that did it.
         by: String,
     },
     /// A recording began or ended.
@@ -57,7 +57,7 @@ pub enum Event {
         on: bool,
         /// Frames that came here so far.
         frames: usize,
-        /// Who or what did it.
+        /// The client or the rule that did it.
         by: String,
     },
     /// The recording is as long as may be kept here; what follows is not.
@@ -85,7 +85,7 @@ pub enum Event {
     },
     /// A client stopped the robot; sent, not yet answered.
     Stopped {
-        /// Who.
+        /// The client.
         by: String,
     },
     /// The robot's pose.

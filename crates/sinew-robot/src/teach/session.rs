@@ -126,7 +126,7 @@ impl Session {
         due.into_iter().chain(self.teaching_due()).chain(self.stage.due()).flatten().min()
     }
 
-    /// Asks for something. How it ended comes as [`Output::Reply`]. `by` names who asked, for
+    /// Asks for something. How it ended comes as [`Output::Reply`]. `by` names the client, for
     /// messages only. Requests are carried out one after the other; [`RobotRequest::Stop`] is
     /// [`stop`](Self::stop).
     pub fn request(&mut self, now: Instant, request: RobotRequest, by: &str) -> RequestId {

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::later;
 
-/// How long a silent robot is taken to be teaching still. After as long a peer forgets who taught
-/// it, so what it does then is not known.
+/// How long a silent robot is taken to be teaching still. After as long a robot forgets its
+/// client, so what it does then is not known.
 pub(super) const FORGOTTEN: Duration = Duration::from_secs(10);
 
 /// What keeps teaching up, and what ends it.

@@ -8,7 +8,7 @@ use super::{DockPhase, LinkState};
 pub enum Output {
     /// Write these bytes to the port.
     Transmit(FrameBuf),
-    /// Tell whoever listens.
+    /// To be told to the listeners.
     Event(Event),
 }
 
@@ -58,12 +58,12 @@ pub enum Event {
     },
     /// The wheels were stopped and stay so until `drive` Enable.
     Stopped {
-        /// Who or what did it.
+        /// The client or the rule that did it.
         by: String,
     },
     /// `drive` Enable: the wheels may turn again.
     Enabled {
-        /// Who did it.
+        /// The client that did it.
         by: String,
     },
     /// A bumper or a cliff stopped forward motion.

@@ -332,7 +332,7 @@ impl Session {
         }
     }
 
-    /// The deadman: a velocity that nobody renews ends.
+    /// The deadman: a velocity that no client renews ends.
     pub(super) fn expire(&mut self, now: Instant) {
         let Some(motion) = &self.motion else { return };
         if now < later(motion.given, self.settings.deadman) {

@@ -210,7 +210,7 @@ impl Session {
         .min()
     }
 
-    /// Carries a command out, or says why not. `by` names who asked, for messages only.
+    /// Carries a command out, or says why not. `by` names the client, for messages only.
     pub fn execute(&mut self, now: Instant, command: Command, by: &str) -> Result<(), Refusal> {
         self.execute_received(now, now, command, by)
     }
@@ -450,14 +450,14 @@ impl Session {
         self.latch(by);
     }
 
-    /// Keeps the wheels stopped until `drive` Enable. Who stopped them first is remembered.
+    /// Keeps the wheels stopped until `drive` Enable. What stopped them first is remembered.
     pub(super) fn latch(&mut self, by: &str) {
         if self.state.stopped_by.is_none() {
             self.stopped(by);
         }
     }
 
-    /// Somebody asked for it: keeps the wheels stopped and says so, also when they already were.
+    /// A client asked for it: keeps the wheels stopped and says so, also when they already were.
     pub(super) fn stopped(&mut self, by: &str) {
         self.state.stopped_by = Some(by.into());
         self.event(Event::Stopped { by: by.into() });

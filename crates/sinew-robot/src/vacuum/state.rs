@@ -11,7 +11,7 @@ pub struct State {
     /// When the last good frame came.
     #[serde(skip)]
     pub last_seen: Option<Instant>,
-    /// Who or what stopped the wheels; none once `drive` Enable allowed them again.
+    /// The client or the rule that stopped the wheels; none once `drive` Enable allowed them again.
     pub stopped_by: Option<Arc<str>>,
     /// Motor mode last sent.
     pub mode: u8,
@@ -131,7 +131,7 @@ pub struct Counters {
     pub heartbeats: u64,
     /// Encoder readings too far from the one before to be true.
     pub encoder_jumps: u64,
-    /// Events lost because nobody fetched them.
+    /// Events lost because the caller did not fetch them.
     pub events_lost: u64,
 }
 

@@ -132,7 +132,7 @@ impl Connection {
                 Ok(access) => client.access = access,
                 Err(refusal) => {
                     let at = hub.guesses.wrong(client.address, std::time::Instant::now());
-                    // Too many wrong ones wait for their answer: this one gets none.
+                    // Too many wrong tokens wait for their answer: this one gets none.
                     let at = at.ok_or_else(|| {
                         self.phase = Phase::Over;
                         refusal.clone()

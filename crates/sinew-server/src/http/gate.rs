@@ -1,4 +1,4 @@
-//! Who may come in: browsers are checked for the page they come from, everyone for a token.
+//! Which requests are taken: a browser's is checked for the page it comes from, each for a token.
 
 use std::{net::SocketAddr, sync::Arc, time::Instant};
 

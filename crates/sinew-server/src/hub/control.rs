@@ -29,7 +29,7 @@ pub(crate) struct Member {
     epoch: Epoch,
 }
 
-/// Who is on the other side of a connection.
+/// The client at the other end of a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     pub(crate) id: u64,
@@ -216,7 +216,7 @@ impl Job {
     }
 }
 
-/// The controls for as long as one request takes; a request that is cut short was a client who
+/// The controls for as long as one request takes; a request that is cut short was a client that
 /// left.
 #[derive(Debug)]
 pub(crate) struct Lease {

@@ -16,7 +16,7 @@ pub const MAX_CLIENTS: usize = 64;
 const OPENING: [Command; 4] =
     [Command::ControlMode, Command::ParameterSync, Command::Subscribe, Command::Ready];
 
-/// Those who sent something in the last ten seconds, by source address and port.
+/// The clients that sent something in the last ten seconds, by source address and port.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Clients(BTreeMap<SocketAddr, Client>);
 

@@ -86,7 +86,7 @@ impl Robot {
                 }
                 Ok(())
             }
-            // Whoever wants the arms to rest needs no introduction.
+            // A client that wants the arms to rest need not have sent anything before.
             Message::Exit { .. } => {
                 self.stop();
                 Ok(())

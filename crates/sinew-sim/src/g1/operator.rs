@@ -15,8 +15,8 @@ const HAND_ACCELERATION: f32 = 8.0;
 /// it does not overshoot.
 const EAGERNESS: f32 = 4.0;
 
-/// Who moves the arms while they are soft. Time counts from the beginning of teaching, without
-/// the plays in between.
+/// How a hand moves the arms while they are soft. Time counts from the beginning of teaching,
+/// without the plays in between.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Script {

@@ -18,7 +18,7 @@ use super::{
     storing::Storing,
 };
 
-/// Outputs a caller who does not fetch them may leave lying about; then the oldest are lost.
+/// Outputs that a caller may leave unfetched; then the oldest are lost.
 const CAPACITY: usize = 1024;
 /// Status that a late caller missed is sent when it is no older than this.
 const BACKLOG: Duration = Duration::from_millis(50);
@@ -34,8 +34,8 @@ const IDLE: Duration = Duration::from_secs(1);
 /// drain [`poll_output`](Self::poll_output). Time that goes back counts as standing still. What a
 /// tester sees is as of the latest call.
 ///
-/// Teaching belongs to the robot and not to a client: anybody's 0x0D keeps it up, anybody's 0x0E
-/// ends it.
+/// Teaching belongs to the robot and not to a client: the 0x0D of any client keeps it up, and the
+/// 0x0E of any ends it.
 #[derive(Debug, Clone)]
 pub struct Robot {
     pub(super) needs_opening: bool,
@@ -341,7 +341,7 @@ impl Robot {
         let Some(Playing { player, client }) = &mut self.playing else {
             return self.operator.step(&mut self.arms);
         };
-        // One that never ends needs somebody who could end it.
+        // One that never ends needs a client that could end it.
         let forsaken = player.is_looped() && !self.clients.knows(*client);
         if forsaken || player.step(&mut self.arms) {
             self.end_play();

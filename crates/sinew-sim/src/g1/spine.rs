@@ -6,7 +6,7 @@ use sinew_robot::{Order, OrderKind, Origin, Output as Wanted, RequestId, Session
 
 use super::{Output, Robot, StoredAction};
 
-/// Somebody's hand on the arms.
+/// A hand moves one joint.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Touch {
     /// The joint, by its slot.

@@ -48,7 +48,7 @@ mod per_hour {
     pub(super) const CHARGER: f64 = 0.50;
 }
 
-/// The robot as a thing: it rolls, bumps, tilts its sensors and drains its battery.
+/// The robot's body: it rolls, bumps, tilts its sensors and drains its battery.
 #[derive(Debug, Clone)]
 pub(super) struct Body {
     pub(super) pose: Pose,

@@ -18,7 +18,7 @@ use super::{
 const GIVE_UP: Duration = Duration::from_millis(50);
 /// Status packets that a late caller missed are sent when they are no older than this.
 const BACKLOG: Duration = Duration::from_millis(50);
-/// A caller who was away for longer finds the robot at rest, and the time between is not stepped
+/// A caller that was away for longer finds the robot at rest, and the time between is not stepped
 /// through: by then the watchdog has stopped the motors and the wheels have run out.
 const LONG_GAP: Duration = Duration::from_secs(3);
 /// How much of a long gap is stepped through before it is skipped, and how much after.
@@ -36,8 +36,8 @@ const IDLE: Duration = Duration::from_secs(1);
 /// drain [`poll_transmit`](Self::poll_transmit). Time that goes back counts as
 /// standing still. What a tester sees is as of the latest call.
 ///
-/// A caller who is late gets the status packets of the last 50 ms; older ones
-/// are lost, as are the oldest of 256 frames that nobody fetched.
+/// A caller that is late gets the status packets of the last 50 ms; older ones
+/// are lost, as are the oldest of 256 frames that were not fetched.
 #[derive(Debug, Clone)]
 pub struct Controller {
     seed: u64,

@@ -16,7 +16,7 @@ pub struct Message<'a> {
     pub extra: &'a [u8],
 }
 
-/// Who sent a frame. The direction is not on the wire, and seven numbers are used both ways.
+/// Which side sent a frame. The direction is not on the wire, and seven numbers are used both ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sender {
     /// The computer.
@@ -30,7 +30,7 @@ pub enum Sender {
 pub struct Entry {
     /// The number it travels under.
     pub command: Command,
-    /// Who sends it.
+    /// Which side sends it.
     pub sender: Sender,
     /// What `sinew encode gd32` calls it; it encodes what a host sends.
     pub word: Option<&'static str>,
@@ -96,7 +96,7 @@ impl<'a> From<Body<'a>> for Message<'a> {
 }
 
 impl Body<'_> {
-    /// Who sends it; of an unknown command it is not known.
+    /// Which side sends it; of an unknown command it is not known.
     pub fn sender(&self) -> Option<Sender> {
         self.entry().map(|entry| entry.sender)
     }

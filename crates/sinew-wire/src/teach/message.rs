@@ -18,7 +18,7 @@ const LIST_LEN: usize = 220;
 const STATUS_NEEDS: usize = 108;
 const STATE_NEEDS: usize = 144;
 
-/// Who sent a datagram. Most answers have the size of a request, so it matters.
+/// Which side sent a datagram. Most answers have the size of a request, so it matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Sender {

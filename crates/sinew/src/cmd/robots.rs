@@ -44,7 +44,7 @@ pub(crate) struct WatchArgs {
     daemon: Daemon,
 }
 
-/// Stop a robot at once; anybody may.
+/// Stop a robot at once; any client may.
 #[derive(clap::Args)]
 pub(crate) struct StopArgs {
     #[command(flatten)]
