@@ -191,7 +191,7 @@ pub trait Audience: Send + Sync {
 }
 
 /// One reading of a sensor group. It is turned into text once for all listeners, and not at all
-/// when none does.
+/// when there is none.
 pub struct Reading {
     /// The group's name.
     pub group: &'static str,

@@ -82,7 +82,7 @@ pub struct Param {
     /// Its name in `config`.
     pub name: &'static str,
     /// Its type tag.
-    pub kind: Kind,
+    pub kind: ParamType,
     /// Smallest value.
     pub min: f64,
     /// Largest value.
@@ -98,7 +98,7 @@ pub struct Param {
 /// The type tag of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the interface's own words")]
-pub enum Kind {
+pub enum ParamType {
     F32,
     U8,
 }
@@ -112,13 +112,13 @@ pub const SPEED: &[&[Param]] = &[&[byte("speed", 100, "%")]];
 /// Any finite speed is parsed; the session's limits, which are settings, decide.
 pub const fn speed(name: &'static str, unit: &'static str) -> Param {
     let limit = f32::MAX as f64;
-    Param { name, kind: Kind::F32, min: -limit, max: limit, only: &[], optional: false, unit }
+    Param { name, kind: ParamType::F32, min: -limit, max: limit, only: &[], optional: false, unit }
 }
 
 /// A whole number from 0 to `max`.
 pub const fn byte(name: &'static str, max: u8, unit: &'static str) -> Param {
     let max = max as f64;
-    Param { name, kind: Kind::U8, min: 0.0, max, only: &[], optional: false, unit }
+    Param { name, kind: ParamType::U8, min: 0.0, max, only: &[], optional: false, unit }
 }
 
 /// A parameter that may be left out.
@@ -318,12 +318,12 @@ impl Param {
     fn value(&self, what: &str, value: &Value) -> Result<f64, Refusal> {
         let wrong = || {
             let range = match self.kind {
-                Kind::F32 => "a finite number".into(),
-                Kind::U8 if !self.only.is_empty() => {
+                ParamType::F32 => "a finite number".into(),
+                ParamType::U8 if !self.only.is_empty() => {
                     let values: Vec<_> = self.only.iter().map(u8::to_string).collect();
                     values.join(" or ")
                 }
-                Kind::U8 => format!("a whole number from {} to {}", self.min, self.max),
+                ParamType::U8 => format!("a whole number from {} to {}", self.min, self.max),
             };
             Refusal::new(
                 Code::InvalidArgument,
@@ -343,11 +343,11 @@ impl Param {
             other => other,
         };
         let number = match (plain, self.kind) {
-            (Value::Bool(on), Kind::U8) => f64::from(u8::from(*on)),
+            (Value::Bool(on), ParamType::U8) => f64::from(u8::from(*on)),
             (Value::Number(number), _) => number.as_f64().ok_or_else(wrong)?,
             _ => return Err(wrong()),
         };
-        let whole = self.kind == Kind::F32 || number.fract() == 0.0;
+        let whole = self.kind == ParamType::F32 || number.fract() == 0.0;
         let listed =
             self.only.is_empty() || self.only.iter().any(|&only| f64::from(only) == number);
         if number.is_finite() && whole && listed && (self.min..=self.max).contains(&number) {

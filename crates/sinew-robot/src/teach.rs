@@ -35,7 +35,7 @@ mod teaching;
 mod wire;
 
 pub use crate::RequestId;
-pub use answer::{Action, Answer, Kind, Performed};
+pub use answer::{Action, ActionKind, Answer, Performed};
 pub use event::{Event, Output, Reduction};
 pub use name::new_name;
 pub use ops::{OPS, Op, parse};

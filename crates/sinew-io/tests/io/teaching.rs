@@ -14,7 +14,7 @@ use sinew_io::{
 use sinew_robot::{
     Code, Origin, Refusal,
     capability::{Boxed, Nature, Teach},
-    teach::{Action, Answer, Carries, Kind, RobotRequest, Target, parse},
+    teach::{Action, ActionKind as Kind, Answer, Carries, RobotRequest, Target, parse},
     trajectory::{Document, Keyframe, Recording},
 };
 use tempfile::TempDir;

@@ -112,7 +112,7 @@ pub struct Action {
     /// Its name.
     pub name: String,
     /// Where it comes from.
-    pub kind: Kind,
+    pub kind: ActionKind,
     /// How long it takes; none when the robot does not say.
     pub duration_ms: Option<u32>,
 }
@@ -120,7 +120,7 @@ pub struct Action {
 /// Where an action comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ActionKind {
     /// The robot was taught it.
     Taught,
     /// The robot came with it.

@@ -6,7 +6,7 @@ use sinew_wire::{
     teach::{Actions, Command, Datagram, Message, Sender, Sequence, Status},
 };
 
-use super::{Action, Event, Kind, Session, teaching::FORGOTTEN};
+use super::{Action, ActionKind, Event, Session, teaching::FORGOTTEN};
 
 /// Encrypted records after which a robot that never sent anything else is called encrypted.
 const ENCRYPTED: u64 = 3;
@@ -130,7 +130,7 @@ fn listed(actions: &Actions<'_>) -> (Vec<Action>, usize) {
         let field = action.name.as_field();
         let text = field.split(|&byte| byte == 0).next().unwrap_or_default();
         let name = String::from_utf8_lossy(text).into_owned();
-        Action { id, name, kind: Kind::Taught, duration_ms: None }
+        Action { id, name, kind: ActionKind::Taught, duration_ms: None }
     });
     let named: Vec<_> = named.collect();
     let unlisted = actions.len() - named.len();

@@ -179,11 +179,6 @@ impl Request {
         matches!(self, Request::Robot(RobotRequest::Stop))
     }
 
-    /// Whether it is about no robot.
-    pub const fn is_of_library(&self) -> bool {
-        matches!(self, Request::Library(_))
-    }
-
     /// Whether it plays until its client has gone.
     pub const fn repeats(&self) -> bool {
         match self {

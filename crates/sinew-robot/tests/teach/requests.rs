@@ -1,7 +1,9 @@
 use serde_json::{Value, json};
 use sinew_robot::{
     Code,
-    teach::{Answer, Event, Kind, Playback, Request, RobotRequest, Settings, Target, parse},
+    teach::{
+        ActionKind as Kind, Answer, Event, Playback, Request, RobotRequest, Settings, Target, parse,
+    },
     trajectory::{self, Interpolation},
 };
 use sinew_wire::teach::{Keyframe, Message};
