@@ -307,7 +307,7 @@ fn vacuum(wasteful: bool) -> (Rig<vacuum::Session>, Simulator) {
 
 /// Waits until the vacuum can be driven.
 fn make_ready(rig: &Rig<vacuum::Session>) {
-    until("boot", || rig.handle.state().link == vacuum::Link::Ready);
+    until("boot", || rig.handle.state().link == vacuum::LinkState::Ready);
     until("the wheels", || rig.ask(ENABLE) && DRIVING.iter().all(|drive| rig.ask(drive.clone())));
     until("the brushes", || rig.ask(Command::MainBrush { percent: 30 }));
     until("the brush", || rig.handle.state().main_brush == 30);
@@ -341,7 +341,7 @@ mod g1 {
         driver::UdpClient,
         sim::{G1Options, G1Simulator},
     };
-    use sinew_robot::teach::{Event, Link, Reduction, RobotRequest, Session, Settings};
+    use sinew_robot::teach::{Event, LinkState, Reduction, RobotRequest, Session, Settings};
 
     use super::*;
 
@@ -374,7 +374,7 @@ mod g1 {
         let work: Work<Session> = Box::new(|job: Reduction| job.run());
         let rig = Rig::start(session, link, policy, Some(work), false);
         let enter = || {
-            until("the link", || rig.handle.state().link == Link::Ready);
+            until("the link", || rig.handle.state().link == LinkState::Ready);
             until("teaching", || rig.ask(RobotRequest::Enter));
         };
         let before = rig.handle.state().counters;
