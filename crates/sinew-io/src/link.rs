@@ -25,9 +25,6 @@ pub trait Link: Send {
     /// Opens it, or says why that cannot be; `WouldBlock` when that is not known yet.
     fn open(&mut self, now: Instant) -> io::Result<()>;
 
-    /// Closes it. What waits to be sent is lost.
-    fn close(&mut self);
-
     /// Whether it is open.
     fn is_open(&self) -> bool;
 

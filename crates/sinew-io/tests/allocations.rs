@@ -115,10 +115,6 @@ impl<L: Link> Link for Metered<L> {
         self.link.open(now)
     }
 
-    fn close(&mut self) {
-        self.link.close();
-    }
-
     fn is_open(&self) -> bool {
         self.link.is_open()
     }

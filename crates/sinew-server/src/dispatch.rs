@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use sinew_api::{Command, Message};
+use sinew_api::{Command, Message, Topic};
 use sinew_robot::{
     Code, Refusal,
     capability::{Capability, Task},
@@ -20,7 +20,14 @@ pub(crate) enum Outcome {
     /// A robot has to do something for it.
     Job(Job),
     /// It is about the connection that it came on.
-    Own(Command),
+    Own(Own),
+}
+
+/// What is about the connection that it came on.
+pub(crate) enum Own {
+    Auth { token: Option<String>, name: Option<String> },
+    TakeControl { name: Option<String> },
+    Subscribe { topics: Vec<Topic>, max_hz: Option<f64> },
 }
 
 /// How a message came.
@@ -48,23 +55,19 @@ impl Hub {
         if let Some(why) = rules.connection.filter(|_| is_post) {
             return Err(Refusal::new(Code::Unsupported, why));
         }
-        match message.command {
+        let command = match message.command {
             Command::Halt(halt) => return self.halt(robot, &halt, client).map(Outcome::Data),
             Command::Robots => return Ok(Outcome::Data(self.to_json())),
             Command::Ping => return Ok(Outcome::Data(ping())),
-            Command::Subscribe { .. } | Command::TakeControl { .. } | Command::Auth { .. } => {
-                return Ok(Outcome::Own(message.command));
+            Command::Auth { token, name } => return Ok(Outcome::Own(Own::Auth { token, name })),
+            Command::TakeControl { name } => return Ok(Outcome::Own(Own::TakeControl { name })),
+            Command::Subscribe { topics, max_hz } => {
+                return Ok(Outcome::Own(Own::Subscribe { topics, max_hz }));
             }
-            Command::ComponentControl { .. }
-            | Command::Sync
-            | Command::Dock
-            | Command::Boot
-            | Command::Raw { .. }
-            | Command::Teach(_)
-            | Command::Mapping { .. } => {}
-        }
+            of_robot => of_robot,
+        };
         let member = self.robot(robot, rules.capability)?;
-        let task = member.task(message.command, message.confirmed)?;
+        let task = member.task(command, message.confirmed)?;
         if is_post && task.nature.needs_connection {
             return Err(Refusal::new(Code::Unsupported, sinew_api::DRIVING));
         }
@@ -97,7 +100,16 @@ impl Member {
                 let teach = robot.teach.as_ref().ok_or_else(|| missing(Capability::Teach))?;
                 teach.teach(verb)
             }
-            _ => Err(missing(Capability::Mapping)),
+            Command::Mapping { .. } => Err(missing(Capability::Mapping)),
+            // Dispatched before a robot is chosen.
+            Command::Halt(_)
+            | Command::Robots
+            | Command::Ping
+            | Command::Auth { .. }
+            | Command::TakeControl { .. }
+            | Command::Subscribe { .. } => {
+                Err(Refusal::new(Code::Unsupported, "this is not asked of a robot"))
+            }
         }
     }
 }

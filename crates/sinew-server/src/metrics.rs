@@ -98,7 +98,7 @@ pub(crate) fn page(hub: &Hub) -> String {
     family(&mut page, "messages_lost_total", help, true, &plain(lost));
     let missed = hub.robots.iter().map(|member| member.feed.missed()).sum::<u64>() as f64;
     let help = "Events of robots that the server was too slow for.";
-    family(&mut page, "happenings_missed_total", help, true, &plain(missed));
+    family(&mut page, "events_missed_total", help, true, &plain(missed));
     let away = metrics.turned_away.load(Relaxed) as f64;
     let help = "Connections over the limit.";
     family(&mut page, "connections_turned_away_total", help, true, &plain(away));

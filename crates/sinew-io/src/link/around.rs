@@ -186,10 +186,6 @@ where
         self.link.open(now)
     }
 
-    fn close(&mut self) {
-        self.link.close();
-    }
-
     fn is_open(&self) -> bool {
         self.link.is_open()
     }

@@ -46,10 +46,6 @@ impl Link for SerialLink {
         Ok(())
     }
 
-    fn close(&mut self) {
-        self.port = None;
-    }
-
     fn is_open(&self) -> bool {
         self.port.is_some()
     }
@@ -125,8 +121,6 @@ impl Link for PtyLink {
     fn open(&mut self, _now: Instant) -> io::Result<()> {
         Ok(())
     }
-
-    fn close(&mut self) {}
 
     fn is_open(&self) -> bool {
         true

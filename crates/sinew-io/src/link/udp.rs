@@ -85,10 +85,6 @@ impl Link for UdpClient {
         Ok(())
     }
 
-    fn close(&mut self) {
-        self.socket = None;
-    }
-
     fn is_open(&self) -> bool {
         self.socket.is_some()
     }
@@ -156,8 +152,6 @@ impl Link for UdpServer {
     fn open(&mut self, _now: Instant) -> io::Result<()> {
         Ok(())
     }
-
-    fn close(&mut self) {}
 
     fn is_open(&self) -> bool {
         true

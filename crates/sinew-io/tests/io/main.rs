@@ -9,6 +9,7 @@ mod faults;
 mod g1;
 #[cfg(feature = "g1")]
 mod library;
+mod kind;
 mod orders;
 mod support;
 #[cfg(feature = "g1")]

@@ -6,13 +6,13 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sinew_api::{Access, Command, Message, Request, Topic};
+use sinew_api::{Access, Message, Request, Topic};
 use sinew_robot::{Code, Refusal};
 use tokio::time::sleep_until;
 
 use super::{Connection, Phase, Watched};
 use crate::{
-    dispatch::{Outcome, Via},
+    dispatch::{Outcome, Own, Via},
     frame::Framing,
     hub::{Job, Member, Stamp},
     ring::{Form, Ring},
@@ -65,7 +65,7 @@ impl Connection {
                 let _ = self.introduce();
                 self.begin(req, job)
             }
-            Outcome::Own(command) => self.own(req, robot.as_deref(), command, greeting),
+            Outcome::Own(own) => self.own(req, robot.as_deref(), own, greeting),
         }
     }
 
@@ -74,16 +74,15 @@ impl Connection {
         &mut self,
         req: Option<&Value>,
         robot: Option<&str>,
-        command: Command,
+        own: Own,
         greeting: &mut Vec<u8>,
     ) -> Result<Answer, Refusal> {
-        match command {
-            Command::Auth { token, name } => self.authenticate(req, token.as_deref(), name),
-            Command::TakeControl { name } => self.take_control(robot, name).map(Answer::Data),
-            Command::Subscribe { topics, max_hz } => {
+        match own {
+            Own::Auth { token, name } => self.authenticate(req, token.as_deref(), name),
+            Own::TakeControl { name } => self.take_control(robot, name).map(Answer::Data),
+            Own::Subscribe { topics, max_hz } => {
                 self.subscribe(robot, &topics, max_hz, greeting).map(Answer::Data)
             }
-            _ => Ok(Answer::Later),
         }
     }
 
@@ -232,10 +231,12 @@ impl Connection {
     }
 
     fn form(&self, topic: &Topic) -> Form {
-        match (topic, self.framing) {
-            (Topic::Cloud, _) => Form::Frame,
-            (_, Framing::Prefixed) => Form::Legacy,
-            _ => Form::Event,
+        match topic {
+            Topic::Cloud => Form::Frame,
+            Topic::State | Topic::Events | Topic::Sensors(_) => match self.framing {
+                Framing::Prefixed => Form::Legacy,
+                Framing::Lines | Framing::WebSocket => Form::Event,
+            },
         }
     }
 
