@@ -1,0 +1,50 @@
+//! What a kind says of its robots is true of the robots that it starts.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use sinew_io::{
+    Address,
+    kind::{Entry, KINDS, Services},
+};
+use sinew_robot::{
+    Epoch,
+    capability::{Audience, Reading},
+};
+
+struct Deaf;
+
+impl Audience for Deaf {
+    fn wants_sensors(&self) -> bool {
+        false
+    }
+
+    fn sensors(&self, _: &Reading) {}
+
+    fn frame(&self, _: &str, _: Vec<u8>) {}
+
+    fn event(&self, _: Value) {}
+
+    fn changed(&self) {}
+
+    fn missed(&self, _: u64) {}
+}
+
+#[test]
+fn every_kind_has_a_simulator_and_the_capabilities_that_it_names() {
+    #[cfg(feature = "g1")]
+    let library = tempfile::tempdir().unwrap();
+    for kind in KINDS {
+        let entry = Entry::new(*kind, Address::Sim { seed: 1 }).unwrap();
+        let services = Services {
+            around: Vec::new(),
+            epoch: Epoch::default(),
+            audience: Arc::new(Deaf),
+            #[cfg(feature = "g1")]
+            library: Arc::new(sinew_io::library::Library::new(library.path().into())),
+        };
+        let robot = entry.start(services).unwrap();
+        assert_eq!(robot.capabilities(), kind.capabilities(), "{}", kind.name());
+        robot.drivers.iter().for_each(|(_, driver)| driver.shut_down());
+    }
+}
