@@ -240,7 +240,10 @@ mod tests {
             let steps = chosen(steps()?, &wanted)?;
             Ok::<Vec<String>, Failure>(steps.into_iter().map(|step| step.name).collect())
         };
-        assert_eq!(names(&["tests-tools", "format"]).expect("are steps"), ["format", "tests-tools"]);
+        assert_eq!(
+            names(&["tests-tools", "format"]).expect("are steps"),
+            ["format", "tests-tools"]
+        );
         assert!(names(&[]).expect("no names are good").len() > 9);
         assert!(matches!(names(&["format", "no-such-step"]), Err(Failure::Usage(_))));
     }

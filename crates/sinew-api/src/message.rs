@@ -119,6 +119,12 @@ pub struct LinkReport {
     /// Why it cannot be reached, in the system's or the robot's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Of a driver beside the robot's first: whether its values are as fresh as they should be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fresh: Option<bool>,
+    /// Of such a driver: how long ago its end of the link was heard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_seen_ms: Option<u64>,
     /// What else there is to tell.
     #[serde(flatten)]
     pub details: Map<String, Value>,

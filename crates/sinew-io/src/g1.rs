@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sinew_robot::{
     Order, OrderKind, Origin, Refusal,
     capability::{
@@ -124,7 +124,7 @@ impl Driver for G1 {
         let mut members = members(&state);
         members.remove("link");
         Report {
-            link: link_json(&state.link, None),
+            link: link(&state.link),
             fresh: state.link == LinkState::Ready && since_seen.is_some_and(|since| since <= FRESH),
             stopped_by: None,
             since_seen,
@@ -161,6 +161,11 @@ impl Listener<Event> for Teller {
     fn event(&self, event: Event) {
         match event {
             Event::Status { .. } => self.audience.sensors(&joints(event)),
+            Event::Link { link: ref to, .. } => {
+                let mut value = serde_json::to_value(&event).unwrap_or_default();
+                value["link"] = link(to);
+                self.audience.event(value);
+            }
             other => self.audience.event(serde_json::to_value(other).unwrap_or_default()),
         }
         self.audience.changed();
@@ -169,6 +174,12 @@ impl Listener<Event> for Teller {
     fn missed(&self, count: u64) {
         self.audience.missed(count);
     }
+}
+
+/// How the robot can be reached, and why not: in the system's words, or that it is silent.
+fn link(link: &LinkState) -> Value {
+    let silent = matches!(link, LinkState::Connecting { .. } | LinkState::Lost { .. });
+    link_json(link, (silent && link.reason().is_none()).then(|| link.to_string()))
 }
 
 /// Positions and velocities as arrays; the interface has no type for those, so they stand plain.

@@ -148,6 +148,12 @@ impl Entry {
         self.kind.start(&self.link, &self.settings, services)
     }
 
+    /// Has it reached in another way.
+    pub fn set_link(&mut self, link: Address) -> Result<(), Error> {
+        *self = Entry { link, ..self.clone() }.checked()?;
+        Ok(())
+    }
+
     /// Sets one of its settings.
     pub fn set(&mut self, key: &str, value: Value) -> Result<(), Error> {
         let mut given = self.settings.clone();

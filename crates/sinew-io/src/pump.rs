@@ -293,7 +293,9 @@ impl<S: Session> Pump<S> {
             // What the robot said comes first: a command must not find it silent because this
             // thread was.
             self.read(&mut buffer);
-            self.take_mail();
+            if end_at.is_none() {
+                self.take_mail();
+            }
             self.take_done();
             let now = Instant::now();
             // Also when nothing is due: frames are given as the line has room for them now.
@@ -503,12 +505,14 @@ impl<S: Session> Pump<S> {
         }
     }
 
-    /// Shows the state, unless another thread looks at it just now: then the next time.
+    /// Shows the state. A thread that must not wait does it the next time if another looks at it
+    /// just now.
     fn publish(&mut self) {
         let state = match self.shared.state.try_lock() {
             Ok(state) => Some(state),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
+            Err(TryLockError::WouldBlock) if self.policy.relayed => None,
+            Err(TryLockError::WouldBlock) => Some(lock(&self.shared.state)),
         };
         self.unpublished = state.is_none();
         if let Some(mut state) = state {
@@ -519,7 +523,7 @@ impl<S: Session> Pump<S> {
     fn wait(&mut self, end_at: Option<Instant>) {
         let open_at = (!self.link.is_open()).then_some(self.open_at);
         let soon = || Instant::now() + Duration::from_millis(1);
-        let has_mail = !self.inbox.is_empty();
+        let has_mail = end_at.is_none() && !self.inbox.is_empty();
         let takes_mail = has_mail && self.tell.room() > self.waiting.len();
         let due = [
             self.session.poll_timeout(),
@@ -551,11 +555,12 @@ impl<S: Session> Pump<S> {
     /// Begins to end: clients that ask from now on are told; those that asked before learn it when
     /// the rest is dropped.
     fn end(&mut self, now: Instant) {
-        *lock(&self.shared.mailbox) = None;
         self.link.discard();
         self.flush(now);
         self.session.close(now, &"the daemon's end".into());
         self.drain(now);
+        // Last: a thread that posts something holds it, and might not have a core just now.
+        *lock(&self.shared.mailbox) = None;
     }
 
     fn is_over(&self, now: Instant, end: Instant) -> bool {

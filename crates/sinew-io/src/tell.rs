@@ -19,6 +19,8 @@ use crate::wake::Waker;
 
 /// Events that may wait for a relay: two seconds of status at 500 Hz.
 const EVENTS: usize = 1024;
+/// Places of these that only events get which are told once.
+const KEPT: usize = 128;
 /// Answers that may: as many as requests may wait, several times.
 const ANSWERS: usize = 4096;
 
@@ -28,6 +30,12 @@ pub trait Listener<E>: Send + Sync + 'static {
     /// lock.
     fn wants(&self, _event: &E) -> bool {
         true
+    }
+
+    /// Whether it is soon told again: the last places of a queue that runs full are kept for what is
+    /// told once.
+    fn is_repeated(&self, _event: &E) -> bool {
+        false
     }
 
     /// Something happened.
@@ -108,7 +116,8 @@ impl<S: Session> Teller<S> {
             None => self.listener.event(event),
             Some(relay) => {
                 relay.unheard = true;
-                if relay.events.push(event).is_err() {
+                let has_room = relay.events.slots() > KEPT || !self.listener.is_repeated(&event);
+                if !has_room || relay.events.push(event).is_err() {
                     relay.missed.fetch_add(1, Ordering::Relaxed);
                 }
             }

@@ -169,7 +169,11 @@ pub(crate) struct Teller {
 
 impl Listener<Event> for Teller {
     fn wants(&self, event: &Event) -> bool {
-        !matches!(event, Event::Status { .. }) || self.audience.wants_sensors()
+        !self.is_repeated(event) || self.audience.wants_sensors()
+    }
+
+    fn is_repeated(&self, event: &Event) -> bool {
+        matches!(event, Event::Status { .. })
     }
 
     fn event(&self, event: Event) {

@@ -233,7 +233,14 @@ where
 
     fn ask(&self, request: S::Request) -> bool {
         let (by, robot) = ("test".into(), "robot".into());
-        let origin = Origin { by, client: 1, robot, epoch: 0, received: Instant::now() };
+        let origin = Origin {
+            by,
+            client: 1,
+            robot,
+            epoch: 0,
+            received: Instant::now(),
+            presence: Default::default(),
+        };
         self.runtime.block_on(self.handle.request(request, origin)).is_ok()
     }
 

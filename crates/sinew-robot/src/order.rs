@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Instant,
 };
@@ -27,6 +27,22 @@ impl Epoch {
     }
 }
 
+/// Whether a client is still there. Clones tell of the same client.
+#[derive(Debug, Clone, Default)]
+pub struct Presence(Arc<AtomicBool>);
+
+impl Presence {
+    /// The client sends no more. It does not come back: a new connection is a new client.
+    pub fn end(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Whether the client sends no more.
+    pub fn has_ended(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
 /// Which client asked for something, and when.
 #[derive(Debug, Clone)]
 pub struct Origin {
@@ -40,6 +56,8 @@ pub struct Origin {
     pub epoch: u64,
     /// When its bytes came: the age of a velocity counts from then.
     pub received: Instant,
+    /// Whether the client is still there.
+    pub presence: Presence,
 }
 
 /// Something that is carried out before all that waits, and cannot be refused.
@@ -74,7 +92,9 @@ impl OrderKind {
         [OrderKind::Stop, OrderKind::Disable, OrderKind::Taken, OrderKind::Released];
 }
 
-/// The last order of each kind: what was asked for before it is not carried out after it.
+/// The last order of each kind: what was asked for before it is not carried out after it. Of
+/// clients that have gone there may have been several since something was asked for, so whether its
+/// own client has is known from the client's [`Presence`], not from the last `Released`.
 #[derive(Debug, Default)]
 pub struct Overtaking {
     latest: [Option<Order>; OrderKind::ALL.len()],
@@ -95,23 +115,24 @@ impl Overtaking {
         origin: &Origin,
         is_overtaken: impl Fn(OrderKind) -> bool,
     ) -> Result<(), Refusal> {
+        if origin.presence.has_ended() && is_overtaken(OrderKind::Released) {
+            let message = format!("{} had gone before it was sent", origin.by);
+            return Err(Refusal::new(Code::NotReady, message));
+        }
         let overtakes = |order: &&Order| {
             let is_meant = match order.kind {
                 OrderKind::Stop | OrderKind::Disable => true,
                 // What the new holder sent behind it may have been read before it.
                 OrderKind::Taken => order.client != Some(origin.client),
-                OrderKind::Released => order.client.is_none_or(|client| client == origin.client),
+                OrderKind::Released => false,
             };
             is_meant && order.epoch > origin.epoch && is_overtaken(order.kind)
         };
         let Some(order) = self.latest.iter().flatten().find(overtakes) else { return Ok(()) };
         let by = &order.by;
         let message = match order.kind {
-            OrderKind::Stop | OrderKind::Disable => {
-                format!("{by} stopped {} before it was sent", origin.robot)
-            }
             OrderKind::Taken => format!("{by} took the controls before it was sent"),
-            OrderKind::Released => format!("{by} had gone before it was sent"),
+            _ => format!("{by} stopped {} before it was sent", origin.robot),
         };
         Err(Refusal::new(Code::NotReady, message))
     }

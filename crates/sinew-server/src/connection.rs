@@ -20,7 +20,7 @@ use std::{
 
 use bytes::BytesMut;
 use serde_json::{Value, json};
-use sinew_api::Request;
+use sinew_api::{DaemonMessage, Lost, Request};
 use sinew_robot::{Code, Refusal};
 use tokio::{
     io::{AsyncRead, AsyncWriteExt, ReadBuf},
@@ -37,7 +37,6 @@ use crate::{
     frame::{Framing, MAX_MESSAGE},
     hub::{Hub, Stamp, ending},
     refusals::Refusals,
-    reply,
     stream::Writer,
     telemetry::Telemetry,
 };
@@ -255,27 +254,19 @@ impl Connection {
         if let Err(refusal) = result {
             self.refusals.log(&self.peer.client().name, refusal);
         }
-        let Some(answer) = reply::answer(req, result) else { return };
-        match self.framing {
-            Framing::Prefixed if !self.uses_req => {}
-            Framing::Prefixed => self.put(&json!({ "topic": "reply", "payload": answer })),
-            _ => self.put(&answer),
+        let Some(answer) = DaemonMessage::answer(req, result) else { return };
+        if self.framing != Framing::Prefixed || self.uses_req {
+            self.framing.put(&[said(self.framing, &answer).as_bytes()], &mut self.out);
         }
     }
 
-    fn put(&mut self, message: &Value) {
-        self.framing.put(&[message.to_string().as_bytes()], &mut self.out);
-    }
-
     fn take_telemetry(&mut self) {
-        let legacy = self.framing == Framing::Prefixed;
-        let silent = legacy && !self.uses_req;
+        let silent = self.framing == Framing::Prefixed && !self.uses_req;
         let framing = self.framing;
         self.telemetry.take(framing, &mut self.out, |count, out| {
-            let lost = json!({ "type": "Lost", "count": count });
-            let lost = if legacy { json!({ "topic": "reply", "payload": lost }) } else { lost };
             if !silent {
-                framing.put(&[lost.to_string().as_bytes()], out);
+                let lost = DaemonMessage::Lost(Lost { count });
+                framing.put(&[said(framing, &lost).as_bytes()], out);
             }
         });
     }
@@ -295,6 +286,14 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.leave();
+    }
+}
+
+/// A message of the daemon as it is written; the interface of document 003 has topics for all.
+fn said(framing: Framing, message: &DaemonMessage) -> String {
+    match framing {
+        Framing::Prefixed => json!({ "topic": "reply", "payload": message }).to_string(),
+        Framing::Lines | Framing::WebSocket => message.to_text(),
     }
 }
 

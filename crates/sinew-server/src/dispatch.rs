@@ -2,8 +2,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde_json::{Value, json};
-use sinew_api::{Command, Message, Topic};
+use serde::Serialize;
+use serde_json::Value;
+use sinew_api::{Command, Message, Pong, Topic};
 use sinew_robot::{
     Code, Refusal,
     capability::{Capability, Task},
@@ -57,8 +58,8 @@ impl Hub {
         }
         let command = match message.command {
             Command::Halt(halt) => return self.halt(robot, &halt, client).map(Outcome::Data),
-            Command::Robots => return Ok(Outcome::Data(self.to_json())),
-            Command::Ping => return Ok(Outcome::Data(ping())),
+            Command::Robots => return Ok(Outcome::Data(data(&self.report()))),
+            Command::Ping => return Ok(Outcome::Data(data(&pong()))),
             Command::Auth { token, name } => return Ok(Outcome::Own(Own::Auth { token, name })),
             Command::TakeControl { name } => return Ok(Outcome::Own(Own::TakeControl { name })),
             Command::Subscribe { topics, max_hz } => {
@@ -114,7 +115,13 @@ impl Member {
     }
 }
 
-fn ping() -> Value {
+fn pong() -> Pong {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    json!({ "build": env!("CARGO_PKG_VERSION"), "time_ms": now.as_millis() as u64 })
+    Pong { build: env!("CARGO_PKG_VERSION").into(), time_ms: now.as_millis() as u64 }
+}
+
+/// A reply's data.
+pub(crate) fn data(reply: &impl Serialize) -> Value {
+    // Only a map whose keys are not text could fail.
+    serde_json::to_value(reply).unwrap_or_default()
 }

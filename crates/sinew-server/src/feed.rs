@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::Value;
-use sinew_api::Topic;
+use sinew_api::{RobotReport, Topic};
 use sinew_robot::capability::{Audience, Detail, Reading, Robot};
 use tokio::{
     sync::Notify,
@@ -167,23 +167,29 @@ pub(crate) async fn run(member: Arc<Member>) {
 
 /// Publishes the state if it has changed.
 fn publish_state(member: &Member, published: &mut String) {
-    let mut state = member.to_json();
-    let seen = state.get_mut("last_seen_ms").map(Value::take);
-    // Its age changes all the time, and is no news.
-    let text = state.to_string();
+    let report = member.report();
+    // Ages change all the time, and are no news.
+    let mut news = report.clone();
+    news.last_seen_ms = None;
+    news.links.values_mut().for_each(|link| link.last_seen_ms = None);
+    let text = text(&news);
     if text == *published {
         return;
     }
     *published = text;
-    state["last_seen_ms"] = seen.unwrap_or_default();
-    let (feed, text) = (&member.feed, state.to_string());
+    let (feed, text) = (&member.feed, self::text(&report));
     feed.state.publish(|form| feed.write(form, &Topic::State, &text).into());
+}
+
+fn text(report: &RobotReport) -> String {
+    // Only a map whose keys are not text could fail.
+    serde_json::to_string(report).unwrap_or_default()
 }
 
 impl Member {
     /// The `state` message that a new subscriber gets.
     pub(crate) fn state_message(&self, form: Form) -> String {
-        self.feed.write(form, &Topic::State, &self.to_json().to_string())
+        self.feed.write(form, &Topic::State, &text(&self.report()))
     }
 
     /// The holder of the controls, by name.

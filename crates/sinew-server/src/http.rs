@@ -7,7 +7,12 @@ mod gate;
 mod page;
 mod upgrade;
 
-use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    pin::pin,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use axum::{
     Extension, Router,
@@ -23,8 +28,9 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
-use serde_json::{Value, json};
-use sinew_api::{Access, Message, may_be_urgent};
+use serde::Serialize;
+use serde_json::Value;
+use sinew_api::{Access, DaemonMessage, Message, may_be_urgent};
 use sinew_robot::{Code, Refusal};
 use tokio::{sync::OwnedSemaphorePermit, task::JoinHandle, time::timeout};
 
@@ -33,9 +39,8 @@ use crate::{
     frame::{MAX_MESSAGE, SMALL_MESSAGE},
     hub::{Hub, Lease, Stamp, ending},
     listen::Acceptor,
-    metrics,
+    lock, metrics,
     refusals::Refusals,
-    reply,
     seats::Seat,
     stream::Stream,
 };
@@ -52,6 +57,7 @@ struct HttpState {
     hub: Arc<Hub>,
     /// Whether clients need no token.
     open: bool,
+    refusals: Arc<Mutex<Refusals>>,
 }
 
 /// The other end of a connection.
@@ -62,7 +68,7 @@ struct Peer {
 }
 
 pub(crate) async fn serve(mut acceptor: Acceptor, hub: Arc<Hub>) {
-    let state = HttpState { hub: Arc::clone(&hub), open: acceptor.open };
+    let state = HttpState { hub: Arc::clone(&hub), open: acceptor.open, refusals: Arc::default() };
     let router = Router::new()
         .route("/", get(page::index))
         .route("/api/v1/robots", get(robots))
@@ -113,6 +119,11 @@ impl<T> Drop for Handed<T> {
 }
 
 impl HttpState {
+    /// Logs what a client was refused, as often as may be for all that have no connection together.
+    fn log(&self, client: &str, refusal: &Refusal) {
+        lock(&self.refusals).log(client, refusal);
+    }
+
     /// Has the workers make an answer.
     async fn hand_on(&self, answer: impl Future<Output = Response> + Send + 'static) -> Response {
         let mut handed = Handed(self.hub.workers.spawn(answer));
@@ -125,7 +136,7 @@ async fn robots(State(state): State<HttpState>, caller: HttpClient) -> Response 
         return caller.turn_away(refusal).await;
     }
     let hub = Arc::clone(&state.hub);
-    state.hand_on(async move { document(&hub.to_json()) }).await
+    state.hand_on(async move { document(&hub.report()) }).await
 }
 
 async fn robot(
@@ -140,7 +151,7 @@ async fn robot(
     state
         .hand_on(async move {
             match hub.robot(Some(&name), None) {
-                Ok(member) => document(&member.to_json()),
+                Ok(member) => document(&member.report()),
                 Err(refusal) => failure(&refusal),
             }
         })
@@ -257,7 +268,7 @@ async fn ask(
             result
         }
         // The table says of all of these that they need a connection.
-        Outcome::Own(_) => Ok(Value::Null),
+        Outcome::Own(_) => Err(Refusal::new(Code::Unsupported, "this is about a connection")),
     }
 }
 
@@ -269,25 +280,26 @@ fn answer(
 ) -> Response {
     hub.metrics.count_command(result);
     if let Err(refusal) = result {
-        Refusals::default().log(&caller.client.name, refusal);
+        caller.log(refusal);
     }
-    let answer = document(&reply::reply(req, result));
+    let answer = document(&DaemonMessage::reply(req, result));
     match result {
         Ok(_) => answer,
         Err(refusal) => (caller.status(refusal), answer).into_response(),
     }
 }
 
-fn document(value: &Value) -> Response {
+fn document(value: &impl Serialize) -> Response {
     let kind = HeaderValue::from_static("application/json");
     // What is true now is old in a moment.
     let fresh = HeaderValue::from_static("no-store");
     let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, fresh)];
-    (headers, Body::from(value.to_string())).into_response()
+    // Only a map whose keys are not text could fail.
+    (headers, Body::from(serde_json::to_vec(value).unwrap_or_default())).into_response()
 }
 
 fn failure(refusal: &Refusal) -> Response {
-    let document = document(&json!({ "type": "Error", "error": refusal }));
+    let document = document(&DaemonMessage::error(refusal.clone()));
     (status(refusal.code), document).into_response()
 }
 

@@ -4,6 +4,7 @@
 mod control;
 
 use std::{
+    collections::BTreeMap,
     net::IpAddr,
     sync::{
         Arc,
@@ -13,10 +14,10 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use sinew_api::{Access, Halt};
+use sinew_api::{Access, Halt, LinkReport, RobotReport, Robots};
 use sinew_robot::{
-    Code, Epoch, OrderKind, Refusal,
-    capability::{Capability, Report},
+    Code, Epoch, OrderKind, Presence, Refusal,
+    capability::{Capability, Figure},
 };
 use tokio::{
     runtime::Handle,
@@ -86,7 +87,7 @@ impl Hub {
     pub(crate) fn client(&self, name: impl Into<Arc<str>>, address: IpAddr, open: bool) -> Client {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let access = if open { Access::Control } else { Access::Nothing };
-        Client { id, name: name.into(), access, address, gone: Arc::default() }
+        Client { id, name: name.into(), access, address, presence: Presence::default() }
     }
 
     /// Marks what is asked for now: after the stops so far, before those to come.
@@ -198,9 +199,9 @@ impl Hub {
     }
 
     /// What `Robots` answers.
-    pub(crate) fn to_json(&self) -> Value {
-        let robots: Vec<_> = self.robots.iter().map(|member| member.to_json()).collect();
-        json!({ "robots": robots, "warnings": self.config.warnings() })
+    pub(crate) fn report(&self) -> Robots {
+        let robots = self.robots.iter().map(|member| member.report()).collect();
+        Robots { robots, warnings: self.config.warnings() }
     }
 
     /// What a token allows.
@@ -246,50 +247,41 @@ pub(crate) async fn ending(closing: &mut watch::Receiver<bool>) {
 }
 
 impl Member {
-    /// What is known about the robot: its drivers' reports as one, and the links of those beside the
-    /// first.
-    pub(crate) fn report(&self) -> (Report, Map<String, Value>) {
-        let mut whole = Report {
-            link: json!({ "state": "ready" }),
-            fresh: true,
+    /// What there is to tell about the robot: its drivers' reports as one, and the links of those
+    /// beside the first. Values are fresh when those of all drivers are.
+    pub(crate) fn report(&self) -> RobotReport {
+        let mut whole = RobotReport {
+            name: (*self.name).into(),
+            kind: self.robot.kind.into(),
+            link: LinkReport::default(),
+            links: BTreeMap::new(),
+            capabilities: self.capabilities.clone(),
+            sensors: self.groups.iter().map(|group| (*group).into()).collect(),
+            holder: self.holder().as_deref().map(Into::into),
             stopped_by: None,
-            since_seen: None,
+            last_seen_ms: None,
+            fresh: true,
             state: Map::new(),
-            figures: Vec::new(),
         };
-        let mut links = Map::new();
         for (index, (name, driver)) in self.robot.drivers.iter().enumerate() {
             let report = driver.report();
             whole.state.extend(report.state);
-            whole.figures.extend(report.figures);
             whole.stopped_by = whole.stopped_by.or(report.stopped_by);
-            if index > 0 {
-                links.insert((*name).into(), report.link);
-                continue;
+            whole.fresh &= report.fresh;
+            let link = LinkReport::new(report.link);
+            let last_seen_ms = report.since_seen.map(|since| since.as_millis() as u64);
+            if index == 0 {
+                (whole.link, whole.last_seen_ms) = (link, last_seen_ms);
+            } else {
+                let fresh = Some(report.fresh);
+                whole.links.insert((*name).into(), LinkReport { fresh, last_seen_ms, ..link });
             }
-            (whole.link, whole.fresh, whole.since_seen) =
-                (report.link, report.fresh, report.since_seen);
         }
-        (whole, links)
+        whole
     }
 
-    pub(crate) fn to_json(&self) -> Value {
-        let (report, links) = self.report();
-        let mut robot = json!({
-            "name": &*self.name,
-            "kind": self.robot.kind,
-            "link": report.link,
-            "capabilities": self.capabilities,
-            "sensors": self.groups,
-            "holder": self.holder().as_deref(),
-            "stopped_by": report.stopped_by,
-            "last_seen_ms": report.since_seen.map(|since| since.as_millis() as u64),
-            "fresh": report.fresh,
-            "state": report.state,
-        });
-        if !links.is_empty() {
-            robot["links"] = links.into();
-        }
-        robot
+    /// What `/metrics` shows of its drivers.
+    pub(crate) fn figures(&self) -> impl Iterator<Item = Figure> {
+        self.robot.drivers.iter().flat_map(|(_, driver)| driver.report().figures)
     }
 }

@@ -18,7 +18,6 @@ mod hub;
 mod listen;
 mod metrics;
 mod refusals;
-mod reply;
 mod ring;
 mod seats;
 mod server;

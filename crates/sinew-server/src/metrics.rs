@@ -122,20 +122,19 @@ fn robots(page: &mut String, hub: &Hub) {
         }
     };
     for member in &hub.robots {
-        let (report, _) = member.report();
+        let report = member.report();
         let robot = label("robot", &member.name);
-        let state = report.link.get("state").and_then(serde_json::Value::as_str);
-        let link = format!("{robot},{}", label("state", state.unwrap_or("unknown")));
+        let link = format!("{robot},{}", label("state", &report.link.state));
         add("link", "The state of the robot's link, as a label.", false, link, 1.0);
         let fresh = f64::from(u8::from(report.fresh));
         add("fresh", "1 while values are fresh.", false, robot.clone(), fresh);
-        let held = f64::from(u8::from(member.holder().is_some()));
+        let held = f64::from(u8::from(report.holder.is_some()));
         add("held", "1 while a client holds the controls.", false, robot.clone(), held);
-        if let Some(since) = report.since_seen {
+        if let Some(ms) = report.last_seen_ms {
             let help = "Seconds since the robot was heard.";
-            add("last_seen_seconds", help, false, robot.clone(), since.as_secs_f64());
+            add("last_seen_seconds", help, false, robot.clone(), ms as f64 / 1000.0);
         }
-        for figure in report.figures {
+        for figure in member.figures() {
             add(figure.name, figure.help, figure.counter, robot.clone(), figure.value);
         }
     }

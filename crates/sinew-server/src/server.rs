@@ -164,13 +164,16 @@ async fn serve(hub: Arc<Hub>, ports: Ports, shutdown: impl Future<Output = ()>) 
     }
     let by = "the daemon's end".into();
     hub.robots.iter().for_each(|member| member.end(&by));
-    // While clients take their last bytes.
-    let robots = hub.robots.clone();
-    let ending = thread::spawn(move || robots.iter().for_each(|member| member.shut_down()));
+    // While clients take their last bytes, and all robots at once: none waits for another's end.
+    let end = |member: &Arc<Member>| {
+        let member = Arc::clone(member);
+        thread::spawn(move || member.shut_down())
+    };
+    let ending: Vec<_> = hub.robots.iter().map(end).collect();
     acceptors.abort_all();
     workers.abort_all();
     hub.closing.send_replace(true);
     let _ = timeout(FAREWELL, hub.seats.empty()).await;
-    let _ = ending.join();
+    ending.into_iter().for_each(|robot| drop(robot.join()));
     Ok(())
 }

@@ -42,8 +42,9 @@ struct Args {
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    // Where it cannot be begun there is no thread to be had, and the command says so itself.
     #[cfg(feature = "daemon")]
-    args.log.begin(args.command.log_level());
+    let _log = args.log.begin(args.command.log_level());
     match args.command.run(args.json) {
         Ok(code) => ExitCode::from(code),
         Err(error) if output::is_broken_pipe(&error) => ExitCode::from(DONE),

@@ -141,3 +141,15 @@ impl Kind for Crl200s {
         Ok(robot)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_is_reckoned_as_fast_as_its_address_says() {
+        let set = Set::read(&Settings::new()).expect("defaults are good");
+        assert_eq!(set.settings(57_600).baud, 57_600);
+        assert_eq!(vacuum::Settings::default().baud, 115_200);
+    }
+}

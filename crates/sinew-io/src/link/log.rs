@@ -3,13 +3,20 @@ use std::{
     io::{self, Write},
     net::SocketAddr,
     path::Path,
-    sync::mpsc::{Receiver, SyncSender, sync_channel},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
-/// Lines that may wait to be written: a disk or a terminal may be slow, a pump may not.
-const WAITING: usize = 4096;
+/// Lines, and bytes in them, that may wait to be written: a disk or a terminal may be slow, a pump may
+/// not.
+const WAITING: (usize, usize) = (4096, 4 << 20);
+/// How long the last lines may take: standard error may be a pipe that is not read.
+const FAREWELL: Duration = Duration::from_millis(500);
 
 /// Which way bytes go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +32,10 @@ pub(super) enum Way {
 #[derive(Debug)]
 pub(super) struct Log {
     lines: Option<SyncSender<Line>>,
-    writer: Option<thread::JoinHandle<()>>,
+    /// Bytes that wait.
+    waiting: Arc<AtomicUsize>,
+    /// Told when all is written.
+    written: Receiver<()>,
     start: Option<Instant>,
     /// Lines that found no room and are not told yet.
     lost: u64,
@@ -70,33 +80,53 @@ impl Log {
     }
 
     fn spawn(write: impl FnMut(&Line) -> io::Result<()> + Send + 'static) -> io::Result<Self> {
-        let (lines, heard) = sync_channel(WAITING);
-        let writer = thread::Builder::new().name("log".into()).spawn(|| run(heard, write))?;
-        Ok(Log { lines: Some(lines), writer: Some(writer), start: None, lost: 0 })
+        let (lines, heard) = sync_channel(WAITING.0);
+        let (all, written) = sync_channel(1);
+        let waiting = Arc::<AtomicUsize>::default();
+        let taken = Arc::clone(&waiting);
+        thread::Builder::new().name("log".into()).spawn(move || {
+            run(heard, &taken, write);
+            let _ = all.send(());
+        })?;
+        Ok(Log { lines: Some(lines), waiting, written, start: None, lost: 0 })
     }
 
     /// Notes bytes, or a datagram and its peer.
     pub(super) fn note(&mut self, now: Instant, way: Way, peer: Option<SocketAddr>, bytes: &[u8]) {
         let start = *self.start.get_or_insert(now);
         let micros = now.saturating_duration_since(start).as_micros();
-        let line = Line { micros, way, peer, bytes: bytes.to_vec(), lost: self.lost };
-        let taken = self.lines.as_ref().is_some_and(|lines| lines.try_send(line).is_ok());
-        self.lost = if taken { 0 } else { self.lost + 1 };
-    }
-}
-
-/// What was noted is written before this ends.
-impl Drop for Log {
-    fn drop(&mut self) {
-        self.lines = None;
-        if let Some(writer) = self.writer.take() {
-            let _ = writer.join();
+        // Before the line is sent, since its bytes are taken off when it comes.
+        let before = self.waiting.fetch_add(bytes.len(), Ordering::Relaxed);
+        let has_room = before + bytes.len() <= WAITING.1;
+        let taken = has_room
+            && self.lines.as_ref().is_some_and(|lines| {
+                let line = Line { micros, way, peer, bytes: bytes.to_vec(), lost: self.lost };
+                lines.try_send(line).is_ok()
+            });
+        if taken {
+            self.lost = 0;
+        } else {
+            self.waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
+            self.lost += 1;
         }
     }
 }
 
-fn run(lines: Receiver<Line>, mut write: impl FnMut(&Line) -> io::Result<()>) {
+/// What was noted is written before this ends, if it can be.
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.lines = None;
+        let _ = self.written.recv_timeout(FAREWELL);
+    }
+}
+
+fn run(
+    lines: Receiver<Line>,
+    waiting: &AtomicUsize,
+    mut write: impl FnMut(&Line) -> io::Result<()>,
+) {
     for line in lines {
+        waiting.fetch_sub(line.bytes.len(), Ordering::Relaxed);
         if line.lost > 0 {
             tracing::warn!("{} reads and writes were not recorded", line.lost);
         }

@@ -78,7 +78,14 @@ impl Hand {
     pub fn move_arm(&self, slot: usize, target: f32) {
         let by: Arc<str> = "a hand".into();
         let robot = Arc::clone(&by);
-        let origin = Origin { by, client: 0, robot, epoch: 0, received: Instant::now() };
+        let origin = Origin {
+            by,
+            client: 0,
+            robot,
+            epoch: 0,
+            received: Instant::now(),
+            presence: Default::default(),
+        };
         // The first poll puts it on its way; a robot that is gone has no arms.
         let mut moved = Box::pin(self.handle.request(Touch { slot, target }, origin));
         let _ = moved.as_mut().poll(&mut Context::from_waker(Waker::noop()));

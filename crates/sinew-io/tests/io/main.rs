@@ -7,9 +7,9 @@ mod address;
 mod faults;
 #[cfg(feature = "g1")]
 mod g1;
+mod kind;
 #[cfg(feature = "g1")]
 mod library;
-mod kind;
 mod orders;
 mod support;
 #[cfg(feature = "g1")]

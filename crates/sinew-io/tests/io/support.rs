@@ -46,7 +46,14 @@ impl Vacuum {
     ) -> impl Future<Output = Result<(), Refusal>> + use<> {
         let epoch = self.epoch.now();
         let robot = "vacuum".into();
-        let origin = Origin { by: by.into(), client: 1, robot, epoch, received };
+        let origin = Origin {
+            by: by.into(),
+            client: 1,
+            robot,
+            epoch,
+            received,
+            presence: Default::default(),
+        };
         let driver = self.driver.clone();
         async move { driver.execute(command, origin).await }
     }
@@ -150,7 +157,8 @@ mod g1 {
             by: &str,
         ) -> Result<Answer, Refusal> {
             let (by, robot, received) = (by.into(), "g1".into(), Instant::now());
-            let origin = Origin { by, client: 1, robot, epoch, received };
+            let origin =
+                Origin { by, client: 1, robot, epoch, received, presence: Default::default() };
             self.driver.request(request, origin).await
         }
 

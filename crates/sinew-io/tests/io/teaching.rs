@@ -139,7 +139,8 @@ impl School {
     fn teach(&self, message: Value) -> Result<Value, Refusal> {
         let task = self.teaching.teach(parse(message.as_object().unwrap())?)?;
         let (by, robot, received) = ("tester".into(), "g1".into(), Instant::now());
-        let origin = Origin { by, client: 7, robot, epoch: 42, received };
+        let origin =
+            Origin { by, client: 7, robot, epoch: 42, received, presence: Default::default() };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(task.run(origin))
     }

@@ -9,6 +9,7 @@ mod dock;
 mod drive;
 mod link;
 mod odometry;
+mod order;
 mod outputs;
 mod pace;
 mod safety;

@@ -20,7 +20,14 @@ fn order(kind: OrderKind) -> Order {
 }
 
 fn origin(now: Instant) -> Origin {
-    Origin { by: "tester".into(), client: 1, robot: "g1".into(), epoch: 0, received: now }
+    Origin {
+        by: "tester".into(),
+        client: 1,
+        robot: "g1".into(),
+        epoch: 0,
+        received: now,
+        presence: Default::default(),
+    }
 }
 
 fn session(now: Instant) -> Session {

@@ -5,14 +5,14 @@ use std::{
     time::Instant,
 };
 
-use serde_json::{Value, json};
-use sinew_api::{Access, Message, Request, Topic};
+use serde_json::Value;
+use sinew_api::{Access, Authenticated, Message, Request, Subscribed, Topic};
 use sinew_robot::{Code, Refusal};
 use tokio::time::sleep_until;
 
 use super::{Connection, Phase, Watched};
 use crate::{
-    dispatch::{Outcome, Own, Via},
+    dispatch::{Outcome, Own, Via, data},
     frame::Framing,
     hub::{Job, Member, Stamp},
     ring::{Form, Ring},
@@ -148,12 +148,8 @@ impl Connection {
         let _ = self.introduce();
         self.rename(name);
         self.stream_legacy();
-        let access = match client.access {
-            Access::Control => "control",
-            _ => "read",
-        };
-        let name = Arc::clone(&self.peer.client().name);
-        Ok(Answer::Data(json!({ "access": access, "name": &*name })))
+        let name = (*self.peer.client().name).into();
+        Ok(Answer::Data(data(&Authenticated { access: client.access, name })))
     }
 
     /// Refuses something, but not before this time.
@@ -203,10 +199,11 @@ impl Connection {
             self.telemetry.add(ring, self.form(topic), max_hz);
             self.greet(topic, member, greeting);
         }
-        Ok(found
-            .iter()
-            .map(|(topic, member, _)| json!({ "robot": &*member.name, "topic": topic.to_string() }))
-            .collect())
+        let subscribed = |(topic, member, _): &(&Topic, &Arc<Member>, _)| Subscribed {
+            robot: (*member.name).into(),
+            topic: topic.to_string(),
+        };
+        Ok(data(&found.iter().map(subscribed).collect::<Vec<_>>()))
     }
 
     /// Tells what will not be told again soon.

@@ -436,7 +436,7 @@ impl Peer {
     pub(super) fn leave(&self, hub: &Hub) {
         let client = self.client().clone();
         // Before the controls are free, lest something it sent takes them again and moves.
-        client.gone.store(true, Ordering::Release);
+        client.presence.end();
         hub.robots.iter().for_each(|member| member.leave(&client));
     }
 

@@ -44,6 +44,7 @@ pub(super) async fn check(
         let message = "pages of other hosts may not come in; open this one by its address, or \
                        allow its name: [server] hosts";
         let refusal = Refusal::new(Code::Unauthorized, message);
+        state.log("a page of another host", &refusal);
         return (StatusCode::FORBIDDEN, failure(&refusal)).into_response();
     }
     next.run(request).await
@@ -157,8 +158,13 @@ impl HttpClient {
         }
     }
 
+    pub(super) fn log(&self, refusal: &Refusal) {
+        self.state.log(&self.client.name, refusal);
+    }
+
     /// Says no. A wrong token is answered at the pace of its address.
     pub(super) async fn turn_away(&self, refusal: Refusal) -> Response {
+        self.log(&refusal);
         if self.bad_token.is_some() {
             match self.state.hub.guesses.wrong(self.peer.ip(), Instant::now()) {
                 Some(at) => sleep_until(at.into()).await,

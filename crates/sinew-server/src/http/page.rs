@@ -6,7 +6,6 @@ use axum::{
     extract::State,
     response::{Html, IntoResponse, Response},
 };
-use serde_json::Value;
 
 use super::{HttpClient, HttpState};
 use crate::{Access, hub::Hub};
@@ -28,16 +27,14 @@ fn overview(hub: &Hub) -> Response {
          <h1>Sinew</h1><table><tr><th>robot<th>kind<th>link<th>controls</tr>",
     );
     for member in &hub.robots {
-        let (report, _) = member.report();
-        let state = report.link.get("state").and_then(Value::as_str).unwrap_or("unknown");
-        let holder = member.holder();
+        let report = member.report();
         // Names of robots need no escape; writing to a String cannot fail.
         let _ = write!(
             page,
             "<tr><td><a href=\"/api/v1/robots/{name}\">{name}</a><td>{}<td>{}<td>{}</tr>",
             member.robot.kind,
-            escaped(state),
-            holder.as_deref().map_or("free".into(), escaped),
+            escaped(&report.link.state),
+            report.holder.as_deref().map_or("free".into(), escaped),
             name = member.name,
         );
     }

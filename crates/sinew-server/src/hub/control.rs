@@ -2,17 +2,14 @@ use std::{
     fmt,
     future::poll_fn,
     net::IpAddr,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::Instant,
 };
 
 use serde_json::Value;
 use sinew_api::{Access, Rules};
 use sinew_robot::{
-    Code, Epoch, Order, OrderKind, Origin, Refusal,
+    Code, Epoch, Order, OrderKind, Origin, Presence, Refusal,
     capability::{Audience, Capability, Nature, Robot, Task},
 };
 
@@ -36,8 +33,8 @@ pub(crate) struct Client {
     pub(crate) name: Arc<str>,
     pub(crate) access: Access,
     pub(crate) address: IpAddr,
-    /// It sends no more; set before its controls are freed.
-    pub(crate) gone: Arc<AtomicBool>,
+    /// Ended before its controls are freed.
+    pub(crate) presence: Presence,
 }
 
 /// When something was asked for.
@@ -162,7 +159,7 @@ impl Member {
 impl Client {
     /// Refuses what goes on moving for a client that has gone: it would outlive its end.
     fn check_presence(&self, nature: Nature) -> Result<(), Refusal> {
-        if self.gone.load(Ordering::Acquire) && nature.needs_client {
+        if self.presence.has_ended() && nature.needs_client {
             return Err(Refusal::new(Code::NotReady, "its client has gone"));
         }
         Ok(())
@@ -197,7 +194,9 @@ impl Job {
         let nature = task.nature;
         let Stamp { epoch, received } = stamp;
         let (by, robot) = (Arc::clone(&client.name), Arc::clone(&member.name));
-        let mut execution = task.run(Origin { by, client: client.id, robot, epoch, received });
+        let presence = client.presence.clone();
+        let origin = Origin { by, client: client.id, robot, epoch, received, presence };
+        let mut execution = task.run(origin);
         let mut begun = false;
         poll_fn(|context| {
             if begun {
@@ -240,6 +239,7 @@ impl Drop for Lease {
         if self.done {
             self.member.free(&self.client);
         } else {
+            self.client.presence.end();
             self.member.leave(&self.client);
         }
     }

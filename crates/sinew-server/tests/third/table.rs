@@ -53,7 +53,9 @@ async fn robots_shows_what_it_is_and_how_each_driver_is_reached() {
     assert_eq!((&robot["name"], &robot["kind"]), (&json!("beacon"), &json!("beacon")));
     assert_eq!(robot["capabilities"], json!(["components", "sensors"]));
     assert_eq!(robot["sensors"], json!(["lamp", "range"]));
-    assert_eq!(robot["links"], json!({ "range": { "state": "ready" } }));
+    let range = &robot["links"]["range"];
+    assert_eq!((&range["state"], &range["fresh"]), (&json!("ready"), &json!(true)));
+    assert!(range["last_seen_ms"].is_u64(), "{range}");
     assert_eq!(robot["state"]["lamp"], 0);
     assert_eq!(robot["state"]["scanning"], true);
     assert!(server.figure("sinew_robot_lamp_celsius{robot=\"beacon\"}").await >= 20.0);
@@ -70,9 +72,16 @@ async fn a_second_driver_that_is_down_says_why_and_the_first_goes_on() {
     let link = format!("serial:{}", path.display());
     let server = start(json!({ "kind": "beacon", "link": link, "range": range }));
     let mut client = server.lines().await;
-    let down = json!({ "state": "down", "reason": "Connection refused (os error 111)" });
-    let robot = until_it(&mut client, |robot| robot["links"]["range"] == down).await;
+    let refused = "Connection refused (os error 111)";
+    let is_down = |robot: &serde_json::Value| robot["links"]["range"]["reason"] == refused;
+    let robot = until_it(&mut client, is_down).await;
+    assert_eq!(robot["links"]["range"]["state"], "down");
     assert_eq!(robot["stopped_by"], json!(null));
+    // What the range finder does not tell is not fresh, whatever the lamp tells.
+    assert_eq!(
+        (&robot["fresh"], &robot["links"]["range"]["fresh"]),
+        (&json!(false), &json!(false))
+    );
     until_it(&mut client, |robot| robot["link"] == json!({ "state": "ready" })).await;
     server.end().await;
 }

@@ -137,10 +137,14 @@ impl Settings {
             self.g1.as_ref().map(|link| LinkArg::of_kind("g1", link)),
         ];
         let links = self.links.iter().map(|link| link.entry(None));
+        let mut named = Vec::new();
         for given in given.into_iter().flatten().chain(links) {
-            let given = given?;
+            let mut given = given?;
+            // A flag gives the file's robot of that name another link; two flags are two robots.
+            given.name = numbered(&given.name, &named);
+            named.push(given.name.clone());
             match config.robot.iter_mut().find(|robot| robot.name == given.name) {
-                Some(robot) => robot.link = given.link,
+                Some(robot) => robot.set_link(given.link)?,
                 None => config.robot.push(given),
             }
         }
@@ -163,6 +167,13 @@ impl Settings {
     }
 }
 
+/// The name, or the first of `NAME2`, `NAME3`, … that is not taken.
+fn numbered(name: &str, taken: &[String]) -> String {
+    let mut names =
+        std::iter::once(name.into()).chain((2..).map(|number| format!("{name}{number}")));
+    names.find(|name| !taken.contains(name)).unwrap_or_default()
+}
+
 /// Sets something for the robot that is named, or for all that have it.
 fn apply(setting: &Setting, robots: &mut [Entry]) -> anyhow::Result<()> {
     let Setting { robot, key, value } = setting;
@@ -174,7 +185,7 @@ fn apply(setting: &Setting, robots: &mut [Entry]) -> anyhow::Result<()> {
             found = true;
         }
     }
-    if !found && !robots.is_empty() {
+    if !found {
         let whose = robot.as_deref().unwrap_or("any robot");
         return Err(Usage(format!("{key} is no setting of {whose} here")).into());
     }

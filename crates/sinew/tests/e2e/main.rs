@@ -43,4 +43,5 @@ mod support;
 mod teach;
 mod tokens;
 mod track;
+mod unread;
 mod vanish;
