@@ -252,6 +252,13 @@ impl Behaviour {
         };
     }
 
+    /// What came while the caller did not run came in time.
+    pub(super) fn excuse(&mut self, late: Duration) {
+        if let Some((_, last)) = &mut self.pulses {
+            *last = crate::later(*last, late);
+        }
+    }
+
     fn actuate(&mut self, content: Content<'_>, body: &mut Body) {
         let outputs = &mut self.outputs;
         if outputs.mode == Mode::Idle {

@@ -159,6 +159,11 @@ impl Controller {
         self.listens_at = crate::later(now, self.boot_delay);
     }
 
+    /// The caller ran this much later than it wanted to, and hands in only now what came meanwhile.
+    pub(super) fn excuse(&mut self, late: Duration) {
+        self.behaviour.excuse(late);
+    }
+
     /// Where the robot really is.
     pub fn pose(&self) -> Pose {
         self.body.pose

@@ -1,10 +1,13 @@
 //! The controller as a pump knows it: a session without requests and events.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use sinew_robot::{NoJob, Order, OrderKind, Origin, Output, RequestId, Session};
 
-use super::Controller;
+use super::{Controller, PULSE_GAP};
 
 impl Session for Controller {
     type Request = NoJob;
@@ -48,6 +51,16 @@ impl Session for Controller {
     }
 
     fn order(&mut self, _now: Instant, _order: &Order) {}
+
+    /// A controller has a processor to itself: on a busy computer this one has not, and must not take
+    /// that for a host that pauses in the handshake.
+    fn longest_pause(&self) -> Option<Duration> {
+        Some(PULSE_GAP / 4)
+    }
+
+    fn paused(&mut self, _now: Instant, late: Duration) {
+        self.excuse(late);
+    }
 
     fn close(&mut self, _now: Instant, _by: &Arc<str>) {}
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use sinew_robot::Session;
 use sinew_sim::vacuum::{COMPANION, HANDSHAKE_TIME, MODE_SWITCH, Options, WATCHDOG, World};
 use sinew_wire::gd32::{Mode, Profile};
 
@@ -57,6 +58,17 @@ fn a_broken_handshake_begins_anew() {
         bench.send(0x6B, &[0x64]);
         assert!(bench.robot.outputs().handshake_done);
     }
+}
+
+#[test]
+fn a_simulator_that_was_late_does_not_take_its_own_pause_for_the_hosts() {
+    let mut bench = unshaken();
+    for _ in 0..25 {
+        bench.send(0x6B, &[0x64]);
+        bench.now += ms(150);
+        Session::paused(&mut bench.robot, bench.now, ms(130));
+    }
+    assert!(bench.robot.outputs().handshake_done);
 }
 
 #[test]
