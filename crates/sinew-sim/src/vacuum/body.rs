@@ -143,8 +143,12 @@ impl Body {
     /// One [`STEP`].
     pub(super) fn step(&mut self, world: &World, outputs: &Outputs) {
         let before = self.forward_speed();
-        for (((wheel, target), travelled), scale) in
-            self.wheels.iter_mut().zip(self.targets).zip(&mut self.travelled).zip(self.encoder_scale)
+        for (((wheel, target), travelled), scale) in self
+            .wheels
+            .iter_mut()
+            .zip(self.targets)
+            .zip(&mut self.travelled)
+            .zip(self.encoder_scale)
         {
             *wheel += (target / scale - *wheel) * (DT / WHEEL_RESPONSE);
             if target == 0.0 && wheel.abs() < STICTION {
