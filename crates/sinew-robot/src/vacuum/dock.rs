@@ -51,6 +51,8 @@ const CHARGE_WAIT: Duration = Duration::from_secs(10);
 pub(super) struct Docking {
     since: Instant,
     step: Step,
+    /// Where the dock should be, by odometry.
+    dock: Pose,
     /// Which of [`TRIES`] it is.
     attempt: usize,
     /// How often the contacts have met.
@@ -93,15 +95,31 @@ impl Docking {
         [step, brushes].into_iter().flatten().fold(over, Instant::min)
     }
 
-    /// Where this try looks for the dock.
-    fn place(&self, dock: &Pose) -> Pose {
-        let aside = TRIES.get(self.attempt).copied().unwrap_or_default();
-        moved(dock, -DEEPER * self.attempt as f64, aside)
+    /// How far to the left this try looks for the dock.
+    fn aside(&self) -> f64 {
+        TRIES.get(self.attempt).copied().unwrap_or_default()
+    }
+
+    /// Where it looks for it.
+    fn place(&self) -> Pose {
+        moved(&self.dock, -DEEPER * self.attempt as f64, self.aside())
     }
 
     /// The place in front of it where the robot turns its back to it.
-    fn staging(&self, place: &Pose) -> Pose {
-        moved(place, if self.attempt == 0 { STAGING } else { AGAIN }, 0.0)
+    fn staging(&self) -> Pose {
+        moved(&self.dock, if self.attempt == 0 { STAGING } else { AGAIN }, self.aside())
+    }
+
+    /// Metres to the dock by way of the place in front of it.
+    fn way_left(&self, step: Step, pose: &Pose) -> f64 {
+        let (place, staging) = (self.place(), self.staging());
+        match step {
+            Step::Asking { .. } | Step::Facing | Step::Driving => {
+                bearing(pose, &staging).0 + bearing(&staging, &place).0
+            }
+            Step::Aligning | Step::Backing => bearing(pose, &place).0,
+            Step::Seating { .. } | Step::Contact { .. } => 0.0,
+        }
     }
 }
 
@@ -134,14 +152,14 @@ impl Session {
         let docking = Docking {
             since: now,
             step,
+            dock,
             attempt: 0,
             seatings: 0,
             led: Some(self.state.led),
             lidar_started: self.state.lidar.is_none(),
             brushes: None,
         };
-        let staging = docking.staging(&dock);
-        self.state.dock_distance_m = Some(way_left(step, &self.state.pose, &dock, &staging));
+        self.state.dock_distance_m = Some(docking.way_left(step, &self.state.pose));
         self.docking = Some(docking);
         self.set_dock_phase(DockPhase::Startup);
         self.send(Body::VersionRequest);
@@ -210,8 +228,8 @@ impl Session {
 
     /// One step of the loop that a status packet closes.
     pub(super) fn steer(&mut self, now: Instant, status: &Status) {
-        let (Some(docking), Some(dock)) = (&self.docking, self.state.dock) else { return };
-        let step = docking.step;
+        let Some(docking) = &self.docking else { return };
+        let (step, pose) = (docking.step, self.state.pose);
         let meets = status.is(Flag::OnDock) || status.is(Flag::Charging);
         let stands = matches!(step, Step::Asking { .. } | Step::Facing | Step::Contact { .. });
         if status.is(Flag::Charging) && stands {
@@ -220,8 +238,7 @@ impl Session {
         if let Some(reason) = in_the_way(status).filter(|_| !meets) {
             return self.give_up_dock(now, reason);
         }
-        let (pose, place) = (self.state.pose, docking.place(&dock));
-        let staging = docking.staging(&place);
+        let (place, staging) = (docking.place(), docking.staging());
         let next = match step {
             Step::Asking { .. } => step,
             Step::Facing | Step::Driving | Step::Aligning | Step::Backing if meets => {
@@ -257,14 +274,13 @@ impl Session {
                 step
             }
         };
-        self.state.dock_distance_m = Some(way_left(next, &pose, &place, &staging));
         self.dock_step(next);
     }
 
     /// Here the dock is, so that it is looked for nowhere else.
     fn contacts_meet(&mut self) {
         let Some(docking) = &mut self.docking else { return };
-        docking.attempt = 0;
+        (docking.dock, docking.attempt) = (self.state.pose, 0);
         docking.seatings += 1;
     }
 
@@ -282,6 +298,7 @@ impl Session {
     fn dock_step(&mut self, next: Step) {
         let Some(docking) = &mut self.docking else { return };
         docking.step = next;
+        self.state.dock_distance_m = Some(docking.way_left(next, &self.state.pose));
         let near = matches!(next, Step::Backing | Step::Seating { .. } | Step::Contact { .. });
         if near && self.state.docking == Some(DockPhase::Navigation) {
             self.set_dock_phase(DockPhase::Approach);
@@ -409,17 +426,6 @@ fn in_the_way(status: &Status) -> Option<String> {
         _ => "the floor ends on its way",
     };
     Some(format!("{what} ({}): clear the way or drive it nearer", hazards.join(", ")))
-}
-
-/// Metres to the dock by way of the place in front of it.
-fn way_left(step: Step, pose: &Pose, place: &Pose, staging: &Pose) -> f64 {
-    match step {
-        Step::Asking { .. } | Step::Facing | Step::Driving => {
-            bearing(pose, staging).0 + bearing(staging, place).0
-        }
-        Step::Aligning | Step::Backing => bearing(pose, place).0,
-        Step::Seating { .. } | Step::Contact { .. } => 0.0,
-    }
 }
 
 /// The place that is so far ahead and to the left of a pose.

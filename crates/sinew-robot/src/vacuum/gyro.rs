@@ -53,7 +53,7 @@ impl Gyro {
     }
 
     /// By how much the robot turned in the `seconds` since the packet before, when it turned by
-    /// `encoders` according to those.
+    /// `encoders` according to those. What was believed wrongly until now is made good.
     pub(super) fn turn(&mut self, status: &Status, seconds: f64, encoders: f64) -> f64 {
         let (raw, before) = self.read(status);
         let known = self.alive && self.rested >= FEWEST;
@@ -62,8 +62,13 @@ impl Gyro {
         }
         // In the robot's own axes yaw counts clockwise.
         let turn = (self.bias - f64::midpoint(raw, before)) / UNITS * seconds;
-        self.compare(encoders, turn);
-        if self.disagrees { encoders } else { turn }
+        let before = self.disagrees;
+        let apart = self.compare(encoders, turn);
+        match (before, self.disagrees) {
+            (true, _) => encoders,
+            (false, true) => turn + apart,
+            (false, false) => turn,
+        }
     }
 
     /// This reading and the one before.
@@ -74,17 +79,19 @@ impl Gyro {
         (raw.into(), before.into())
     }
 
-    fn compare(&mut self, encoders: f64, turn: f64) {
+    /// Decides whom to believe, and says by how much the encoders turned further since it last did.
+    fn compare(&mut self, encoders: f64, turn: f64) -> f64 {
         self.turned = (self.turned.0 + encoders, self.turned.1 + turn);
         self.packets += 1;
-        if self.packets < COMPARED {
-            return;
-        }
         let (encoders, turn) = self.turned;
-        let most = encoders.abs().max(turn.abs());
-        if most > TELLING {
-            self.disagrees = (encoders - turn).abs() > APART * most;
+        let apart = encoders - turn;
+        if self.packets == COMPARED {
+            let most = encoders.abs().max(turn.abs());
+            if most > TELLING {
+                self.disagrees = apart.abs() > APART * most;
+            }
+            (self.turned, self.packets) = ((0.0, 0.0), 0);
         }
-        (self.turned, self.packets) = ((0.0, 0.0), 0);
+        apart
     }
 }
