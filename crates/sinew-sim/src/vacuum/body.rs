@@ -79,7 +79,10 @@ impl Body {
         let gyro_bias = [(); 3].map(|()| f64::from(rng.i8(-40..=40)));
         // Drawn apart, so that a seed without errors is the same robot with them.
         let mut errors = Rng::with_seed(!options.seed);
-        let mut scale = |error: f64| 1.0 + (deviation(&mut errors) * error).max(-0.5).min(0.5);
+        let mut scale = |error: f64| {
+            let off = deviation(&mut errors) * error;
+            if off.is_finite() { 1.0 + off.clamp(-0.5, 0.5) } else { 1.0 }
+        };
         let mut body = Body {
             pose: options.world.settle(options.start, Pose::default()),
             volts: BATTERY_FULL,

@@ -94,7 +94,9 @@ fn it_arrives_from_wherever_the_way_is_free() {
         assert_eq!(dock(&mut pair), DockEvent::Arrived, "from {from:?}");
         pair.run_for(ms(500));
         assert!(!pair.robot.is_moving());
-        assert!(pair.robot.pose().distance(&Pose::default()) < 0.01);
+        let pose = pair.robot.pose();
+        assert!(pose.distance(&Pose::default()) < 0.01, "{pose:?}");
+        assert!(pose.x < 0.001, "the contacts meet, yet it does not sit: {pose:?}");
         let status = pair.host.state().status.unwrap();
         assert!(status.is(sinew_wire::gd32::Flag::Charging));
         let outputs = pair.robot.outputs();
