@@ -10,6 +10,7 @@ pub mod components;
 mod dock;
 mod event;
 mod execute;
+mod gyro;
 mod line;
 mod motion;
 mod odometry;

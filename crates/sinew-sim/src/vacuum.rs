@@ -25,6 +25,7 @@
 mod behaviour;
 mod body;
 mod controller;
+mod dock;
 mod outbox;
 mod recorder;
 mod spine;
@@ -40,13 +41,14 @@ pub use body::{
     WHEEL_BASE,
 };
 pub use controller::Controller;
+pub use dock::Dock;
 pub use recorder::Received;
-pub use world::{CLIFF_SENSORS, Dock, Pose, ROBOT_RADIUS, Rect, World};
+pub use world::{CLIFF_SENSORS, Pose, ROBOT_RADIUS, Rect, World};
 
 /// How a simulated robot begins, and which robot it is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// Where all chance comes from: sensor noise, gyroscope bias, ignored 0x08.
+    /// Where all chance comes from: sensor noise and errors, gyroscope bias, ignored 0x08.
     pub seed: u64,
     /// Status packets a second, from 1 to 500. A real UART carries at most 112.
     pub rate_hz: u32,
@@ -61,6 +63,12 @@ pub struct Options {
     /// Whether the wheels stop after [`COMPANION`] when neither lidar, vacuum nor a brush is on,
     /// as the later state of document 003's project says of its robot.
     pub needs_companion: bool,
+    /// How much each wheel's encoder counts too many or too few, as a share: the deviation of what
+    /// is drawn for it, of which none is over three times as much. The controller holds its speeds
+    /// by the encoders, so that a robot that is told to go straight goes in a curve.
+    pub encoder_error: f64,
+    /// The same for the rates that the gyroscope gives.
+    pub gyro_error: f64,
     /// Battery voltage at the beginning.
     pub battery_volts: f32,
     /// How many of the host's latest frames are kept for [`Controller::received`].
@@ -77,6 +85,8 @@ impl Default for Options {
             world: World::default(),
             boot_delay: Duration::ZERO,
             needs_companion: false,
+            encoder_error: 0.0,
+            gyro_error: 0.0,
             battery_volts: 15.0,
             record: 65_536,
         }

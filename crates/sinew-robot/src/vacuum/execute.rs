@@ -81,9 +81,15 @@ impl Session {
                 self.outputs.forget_waiting_lidar();
                 self.set_output(now, Actuator::LidarPower(None));
             }
-            Command::Led { state } => self.set_led(state),
+            Command::Led { state } => {
+                self.set_led(state);
+                self.keep_led();
+            }
             Command::ImuState => self.send(Body::ImuState),
-            Command::ImuCalibrate => self.send(Body::ImuCalibrate),
+            Command::ImuCalibrate => {
+                self.send(Body::ImuCalibrate);
+                self.odometry.gyro.zeroed();
+            }
             Command::CompassState => self.send(Body::CompassState),
             Command::CompassCalibrate => self.send(Body::CompassCalibrate),
             Command::CliffIr { on } => self.send(Body::CliffIr(switch(on))),
@@ -227,7 +233,10 @@ impl Session {
             (WireCommand::LidarPwm, &[pwm, ..]) if state.lidar.is_some() => state.lidar = Some(pwm),
             (WireCommand::LidarPower, &[0, ..]) => state.lidar = None,
             (WireCommand::LidarPower, _) if state.lidar.is_none() => state.lidar = Some(0),
-            (WireCommand::Led, &[led, ..]) => state.led = led,
+            (WireCommand::Led, &[led, ..]) => {
+                state.led = led;
+                self.keep_led();
+            }
             _ => {}
         }
         self.send_frame(frame);

@@ -5,7 +5,7 @@ use std::{
 
 use sinew_wire::gd32::{Flag, Status};
 
-use super::Session;
+use super::{Session, gyro::Gyro};
 use crate::later;
 
 /// No wheel of this robot is that fast: a reading that says so is a controller that restarted.
@@ -15,12 +15,13 @@ const LONGEST_GAP: Duration = Duration::from_secs(1);
 /// Wheels that have not turned for this long stand still.
 const STANDSTILL: Duration = Duration::from_millis(100);
 
-/// Where the encoders were.
+/// Where the encoders were, and what the gyroscope is good for.
 #[derive(Debug, Default)]
 pub(super) struct Odometry {
     /// Left and right count, and when.
     last: Option<(u64, u64, Instant)>,
     moved_at: Option<Instant>,
+    pub(super) gyro: Gyro,
 }
 
 impl Odometry {
@@ -31,7 +32,7 @@ impl Odometry {
 }
 
 impl Session {
-    /// Moves the pose by what the encoders say, and remembers where the dock is.
+    /// Moves the pose by what encoders and gyroscope say, and remembers where the dock is.
     pub(super) fn track(&mut self, now: Instant, status: &Status) {
         let profile = &self.settings.profile;
         let (left, right) = profile.encoders(status);
@@ -45,9 +46,16 @@ impl Session {
             let furthest = IMPOSSIBLE * gap.as_secs_f64();
             // Not "any further": a scale of zero makes both ways infinite or no number.
             if left_way.abs() <= furthest && right_way.abs() <= furthest {
-                self.go(left_way, right_way);
                 if left_way != 0.0 || right_way != 0.0 {
                     self.odometry.moved_at = Some(now);
+                }
+                let turn = (right_way - left_way) / f64::from(self.settings.wheel_base);
+                if self.odometry.is_moving(now) {
+                    let since = now.saturating_duration_since(before).as_secs_f64();
+                    let turn = self.odometry.gyro.turn(status, since, turn);
+                    self.go(f64::midpoint(left_way, right_way), turn);
+                } else {
+                    self.odometry.gyro.rest(status);
                 }
             } else {
                 self.state.counters.encoder_jumps += 1;
@@ -61,9 +69,7 @@ impl Session {
         }
     }
 
-    fn go(&mut self, left: f64, right: f64) {
-        let way = f64::midpoint(left, right);
-        let turn = (right - left) / f64::from(self.settings.wheel_base);
+    fn go(&mut self, way: f64, turn: f64) {
         if !turn.is_finite() {
             return;
         }

@@ -46,6 +46,13 @@ pub(super) enum Actuator {
     LidarPwm(u8),
 }
 
+/// Which of the brushes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Brushes {
+    pub(super) side: bool,
+    pub(super) main: bool,
+}
+
 impl Actuator {
     fn is_lidar(self) -> bool {
         matches!(self, Actuator::LidarPrepare | Actuator::LidarPower(_) | Actuator::LidarPwm(_))
@@ -209,15 +216,16 @@ impl Session {
         if self.state.vacuum > 0 {
             self.apply(now, Actuator::Vacuum(0));
         }
-        self.brushes_off(now);
+        self.brushes_off(now, Brushes { side: true, main: true });
     }
 
-    pub(super) fn brushes_off(&mut self, now: Instant) {
+    /// Switches off those of these brushes that run.
+    pub(super) fn brushes_off(&mut self, now: Instant, brushes: Brushes) {
         let (_, side, main) = self.running();
-        if side.is_some() {
+        if brushes.side && side.is_some() {
             self.apply(now, Actuator::SideBrush(0));
         }
-        if main.is_some() {
+        if brushes.main && main.is_some() {
             self.apply(now, Actuator::MainBrush(0));
         }
     }

@@ -291,7 +291,10 @@ impl Session {
                 self.event(Event::Version { text, code });
                 self.dock_version_answered(now);
             }
-            Ok(Body::InitializeAck) => self.outputs.initialised(now),
+            Ok(Body::InitializeAck) => {
+                self.outputs.initialised(now);
+                self.odometry.gyro.zeroed();
+            }
             Ok(Body::ProtocolSyncAck(_)) => self.event(Event::Synced),
             Ok(Body::ImuStateAnswer(value)) => self.event(Event::ImuState { value }),
             Ok(Body::LidarState(bytes)) => self.event(Event::LidarState { bytes }),

@@ -30,7 +30,7 @@ pub struct State {
     /// The last status packet.
     #[serde(skip)]
     pub status: Option<Status>,
-    /// Where the encoders say the robot is, from where the port was opened.
+    /// Where encoders and gyroscope say the robot is, from where the port was opened.
     pub pose: Pose,
     /// Metres driven since the port was opened, forwards and backwards alike.
     pub distance: f64,
@@ -38,6 +38,8 @@ pub struct State {
     pub dock: Option<Pose>,
     /// How far a return to the dock has got.
     pub docking: Option<DockPhase>,
+    /// Metres of way that are left to the dock, by odometry; none when it does not return there.
+    pub dock_distance_m: Option<f64>,
     /// Battery charge by voltage.
     pub battery_percent: Option<u8>,
     /// Battery voltage.
@@ -177,6 +179,7 @@ impl State {
             distance: 0.0,
             dock: None,
             docking: None,
+            dock_distance_m: None,
             battery_percent: None,
             battery_volts: None,
             version: None,

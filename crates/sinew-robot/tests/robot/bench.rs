@@ -236,6 +236,11 @@ pub(crate) struct Controller {
     pub(crate) place: [f64; 3],
     pub(crate) dock: Option<[f64; 3]>,
     pub(crate) charges: bool,
+    /// What the encoders count for one tick.
+    pub(crate) encoder_scale: [f64; 2],
+    /// Raw units per rad/s of its gyroscope and what it reads at rest, if it has one.
+    pub(crate) gyro: Option<(f64, f64)>,
+    noise: f64,
     profile: Profile,
     ticks: [f64; 2],
     offset: [u64; 2],
@@ -264,6 +269,9 @@ impl Controller {
             place: [0.0; 3],
             dock: None,
             charges: true,
+            encoder_scale: [1.0; 2],
+            gyro: None,
+            noise: 1.0,
             profile,
             ticks: [0.0; 2],
             offset: [1000, 2000],
@@ -321,6 +329,7 @@ impl Controller {
                     self.wheels = [linear - half, linear + half];
                 }
             }
+            (0x08 | 0xA1, _) => self.gyro = self.gyro.map(|(units, _)| (units, 0.0)),
             (0x67, [a, b, c, d]) if listens => {
                 let speed = |bytes| f64::from(i16::from_le_bytes(bytes)) / 1000.0;
                 self.wheels = [speed([*a, *b]), speed([*c, *d])];
@@ -366,8 +375,16 @@ impl Controller {
         let (sin, cos) = (self.place[2] + turn / 2.0).sin_cos();
         let way = (left + right) / 2.0;
         self.place = [self.place[0] + way * cos, self.place[1] + way * sin, self.place[2] + turn];
-        self.ticks =
-            [self.ticks[0] + left * TICKS_PER_METRE, self.ticks[1] + right * TICKS_PER_METRE];
+        for ((ticks, way), scale) in
+            self.ticks.iter_mut().zip([left, right]).zip(self.encoder_scale)
+        {
+            *ticks += way * TICKS_PER_METRE * scale;
+        }
+        if let Some((units, bias)) = self.gyro {
+            self.noise = -self.noise;
+            let yaw = bias - turn / seconds * units + self.noise;
+            self.status.set_gyro([yaw.round() as i16, 0, 0]);
+        }
         if let Some([x, y, heading]) = self.dock {
             let off = (self.place[0] - x).hypot(self.place[1] - y);
             let docked = off < 0.03 && (self.place[2] - heading).sin().abs() < 0.17;

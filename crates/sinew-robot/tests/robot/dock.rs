@@ -107,6 +107,8 @@ fn it_sends_the_commands_of_the_four_phases() {
         (0x97, vec![0x00]),
         (0x86, vec![0x00]),
         (0x0A, vec![]),
+        // As it was before.
+        (0x8D, vec![0x01]),
     ];
     assert_eq!(sent, wanted);
     assert!(bench.sent_as(0x08).is_empty());
@@ -226,7 +228,38 @@ fn a_dock_that_was_taken_away_is_not_looked_for_for_ever() {
     bench.run_until(Duration::from_secs(110), |bench| ended(bench).is_some());
     gave_up(&bench, "not where it was");
     let [x, y, _] = bench.controller.place;
-    assert!(x.hypot(y) < 0.15);
+    assert!(x.hypot(y) < 0.45, "no further behind than it looks: {x} {y}");
+    bench.forget();
+    bench.run(Duration::from_secs(1));
+    assert!(!bench.moved());
+}
+
+#[test]
+fn a_dock_that_was_moved_a_little_is_found() {
+    for aside in [-0.13, -0.06, 0.06, 0.13] {
+        let mut bench = away(&TOUR);
+        bench.controller.dock = Some([0.0, aside, 0.0]);
+        bench.execute(Command::Dock).unwrap();
+        bench.run_until(Duration::from_secs(121), |bench| ended(bench).is_some());
+        assert_eq!(ended(&bench), Some(DockEvent::Arrived), "{aside}");
+        assert_eq!(bench.sent_as(0x86).len(), 2, "looked for in one approach");
+    }
+}
+
+#[test]
+fn contacts_that_do_not_hold_end_it_with_a_reason() {
+    let mut bench = away(&TOUR);
+    bench.controller.charges = false;
+    bench.execute(Command::Dock).unwrap();
+    let end = bench.now + Duration::from_secs(110);
+    while ended(&bench).is_none() {
+        assert!(bench.now < end);
+        let sits =
+            bench.controller.status.is(Flag::OnDock) && bench.controller.wheels() == [0.0; 2];
+        bench.controller.dock = Some(if sits { [9.0; 3] } else { [0.0; 3] });
+        bench.run(50 * MS);
+    }
+    gave_up(&bench, "do not hold");
 }
 
 #[test]
@@ -264,6 +297,87 @@ fn leaving_the_dock_does_not_move_its_remembered_place() {
     let bench = away(&[(0.05, 0.1, 30), (0.1, 0.0, 20)]);
     let dock = bench.session.state().dock.unwrap();
     assert!(dock.x.abs() < 0.001 && dock.heading.abs() < 0.001, "{dock:?}");
+}
+
+#[test]
+fn the_led_is_put_back() {
+    type End = fn(&mut Bench);
+    let ends: [(End, &str); 5] = [
+        (|bench| bench.execute(Command::DriveReset).unwrap(), "stopped"),
+        (|bench| bench.execute(Command::DriveDisable).unwrap(), "stopped"),
+        (Bench::release, "disconnected"),
+        (|bench| bench.controller.status.set(Flag::BumperLeft, true), "bumper_left"),
+        (|bench| bench.run(Duration::from_secs(110)), ""),
+    ];
+    for after in [0, 50, 5000].map(Duration::from_millis) {
+        for (end, why) in ends {
+            let mut bench = away(&TOUR);
+            bench.execute(Command::Led { state: 12 }).unwrap();
+            bench.execute(Command::Dock).unwrap();
+            bench.run(after);
+            end(&mut bench);
+            bench.run(50 * MS);
+            match why {
+                "" => assert_eq!(ended(&bench), Some(DockEvent::Arrived)),
+                why => gave_up(&bench, why),
+            }
+            assert_eq!(bench.sent_as(0x8D).last().unwrap().payload, [12], "{why:?} {after:?}");
+            assert_eq!(bench.session.state().led, 12);
+        }
+    }
+}
+
+#[test]
+fn an_led_that_a_client_chose_meanwhile_stays() {
+    let raw = Command::Raw { command: 0x8D, payload: vec![3] };
+    for choice in [Command::Led { state: 3 }, raw] {
+        let mut bench = away(&TOUR);
+        bench.execute(Command::Dock).unwrap();
+        bench.run(Duration::from_secs(5));
+        bench.execute(choice).unwrap();
+        bench.run_until(Duration::from_secs(110), |bench| ended(bench).is_some());
+        assert_eq!(bench.sent_as(0x8D).last().unwrap().payload, [3]);
+        assert_eq!(bench.session.state().led, 3);
+    }
+}
+
+#[test]
+fn what_ran_before_runs_on_when_it_gives_up() {
+    let mut bench = away(&TOUR);
+    bench.execute(Command::MainBrush { percent: 70 }).unwrap();
+    bench.execute(Command::LidarOn { pwm: 40 }).unwrap();
+    bench.run(200 * MS);
+    bench.forget();
+    bench.execute(Command::Dock).unwrap();
+    bench.run(Duration::from_secs(3));
+    bench.controller.status.set(Flag::BumperLeft, true);
+    bench.run(50 * MS);
+    gave_up(&bench, "bumper");
+    let state = bench.session.state();
+    assert_eq!((state.main_brush, state.side_brush, state.lidar), (70, 0, Some(40)));
+    assert!(bench.sent_as(0x6A).iter().all(|sent| sent.payload == [70]));
+}
+
+#[test]
+fn the_way_that_is_left_is_told() {
+    let mut bench = away(&TOUR);
+    let left = |bench: &Bench| {
+        let state = serde_json::to_value(bench.session.state()).unwrap();
+        state["dock_distance_m"].as_f64()
+    };
+    assert_eq!(left(&bench), None);
+    bench.execute(Command::Dock).unwrap();
+    let mut before = left(&bench).unwrap();
+    let [x, y, _] = bench.controller.place;
+    assert!((x - 0.4).hypot(y) + 0.4 - before < 0.01, "{before}");
+    while ended(&bench).is_none() {
+        bench.run(200 * MS);
+        let now = left(&bench).unwrap_or(0.0);
+        assert!(now < before + 0.02, "{before} {now}");
+        before = now;
+    }
+    assert_eq!(ended(&bench), Some(DockEvent::Arrived));
+    assert_eq!(left(&bench), None);
 }
 
 proptest! {

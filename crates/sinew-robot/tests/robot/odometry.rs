@@ -115,3 +115,57 @@ fn packets_that_arrive_together_are_no_jump() {
     assert_eq!(bench.session.state().counters.encoder_jumps, 0);
     assert!(bench.session.state().pose.x > 0.02);
 }
+
+/// Raw units per rad/s that the session expects.
+const UNITS: f64 = 5590.0;
+
+/// Booted with such encoders and such a gyroscope, and driven about: how far the heading is off.
+fn heading_error(encoder_scale: [f64; 2], gyro: Option<(f64, f64)>) -> f64 {
+    let mut bench = Bench::new(Settings::default());
+    bench.controller.encoder_scale = encoder_scale;
+    bench.controller.gyro = gyro;
+    bench.connect();
+    bench.run(Duration::from_secs(4));
+    bench.execute(Command::DriveEnable { mode: 2 }).unwrap();
+    bench.run(150 * MS);
+    drive(&mut bench, Command::Velocity { linear: 0.2, angular: 0.0 }, Duration::from_secs(10));
+    drive(&mut bench, Command::Velocity { linear: 0.0, angular: 0.5 }, Duration::from_secs(3));
+    drive(&mut bench, Command::Velocity { linear: 0.2, angular: -0.4 }, Duration::from_secs(5));
+    bench.run(Duration::from_secs(20));
+    (bench.session.state().pose.heading - bench.controller.place[2]).sin().abs()
+}
+
+#[test]
+fn the_gyroscope_knows_better_than_encoders_that_differ() {
+    let wrong = [1.01, 0.99];
+    assert!(heading_error(wrong, None) > 0.2);
+    assert!(heading_error(wrong, Some((UNITS, 0.0))) < 0.01);
+    assert!(heading_error([1.0; 2], Some((UNITS, 0.0))) < 0.01);
+}
+
+#[test]
+fn what_the_gyroscope_reads_at_rest_is_no_turn() {
+    for bias in [150.0, -40.0] {
+        let mut bench = Bench::enabled();
+        bench.controller.gyro = Some((UNITS, bias));
+        bench.run(Duration::from_secs(40));
+        drive(&mut bench, Command::Velocity { linear: 0.2, angular: 0.0 }, Duration::from_secs(20));
+        let heading = bench.session.state().pose.heading;
+        assert!(heading.abs() < 0.01, "{heading}");
+        // Zeroed by a command while it stands.
+        bench.execute(Command::ImuCalibrate).unwrap();
+        bench.run(Duration::from_secs(1));
+        drive(&mut bench, Command::Velocity { linear: 0.2, angular: 0.0 }, Duration::from_secs(20));
+        let turned = bench.session.state().pose.heading - heading;
+        assert!(turned.abs() < 0.01, "{turned}");
+    }
+    assert!(heading_error([1.0; 2], Some((UNITS, 150.0))) < 0.01, "zeroed by the boot");
+}
+
+#[test]
+fn a_gyroscope_of_another_scale_or_sign_is_not_believed() {
+    for units in [10.0 * UNITS, 2.0 * UNITS, 0.1 * UNITS, -UNITS] {
+        let error = heading_error([1.0; 2], Some((units.min(32_000.0), 0.0)));
+        assert!(error < 0.05, "{units}: {error}");
+    }
+}

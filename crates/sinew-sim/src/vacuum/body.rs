@@ -4,7 +4,7 @@ use fastrand::Rng;
 use sinew_wire::gd32::{EncoderOrder, EncoderWidth, Flag, Profile, Status};
 
 use super::{
-    Outputs,
+    Options, Outputs,
     world::{Pose, World},
 };
 
@@ -57,11 +57,17 @@ pub(super) struct Body {
     /// Left and right, in m/s.
     wheels: [f64; 2],
     targets: [f64; 2],
+    /// What the encoders count for one metre of each wheel, in metres.
+    encoder_scale: [f64; 2],
     /// What the encoders have seen of each wheel, in metres.
     travelled: [f64; 2],
+    /// How fast the body turns, in rad/s.
+    turning: f64,
     /// Forward, left, up, in g.
     accel: [f64; 3],
     gravity: [f64; 3],
+    /// What the gyroscope gives for one rad/s.
+    gyro_scale: f64,
     /// Yaw, pitch, roll in raw units, until the IMU is zeroed.
     gyro_bias: [f64; 3],
     /// The bias that comes back when the controller loses power.
@@ -69,21 +75,30 @@ pub(super) struct Body {
 }
 
 impl Body {
-    pub(super) fn new(pose: Pose, volts: f32, world: &World, rng: &mut Rng) -> Self {
+    pub(super) fn new(options: &Options, rng: &mut Rng) -> Self {
         let gyro_bias = [(); 3].map(|()| f64::from(rng.i8(-40..=40)));
+        // Drawn apart, so that a seed without errors is the same robot with them.
+        let mut errors = Rng::with_seed(!options.seed);
+        let mut scale = |error: f64| {
+            let off = deviation(&mut errors) * error;
+            if off.is_finite() { 1.0 + off.clamp(-0.5, 0.5) } else { 1.0 }
+        };
         let mut body = Body {
-            pose: world.settle(pose, Pose::default()),
+            pose: options.world.settle(options.start, Pose::default()),
             volts: BATTERY_FULL,
             dustbox: true,
             wheels: [0.0; 2],
             targets: [0.0; 2],
+            encoder_scale: [(); 2].map(|()| scale(options.encoder_error)),
             travelled: [0.0; 2],
+            turning: 0.0,
+            gyro_scale: scale(options.gyro_error),
             accel: [0.0, 0.0, 1.0],
             gravity: [0.0, 0.0, 1.0],
             gyro_bias,
             gyro_bias_cold: gyro_bias,
         };
-        body.set_volts(volts);
+        body.set_volts(options.battery_volts);
         body
     }
 
@@ -131,17 +146,22 @@ impl Body {
     /// One [`STEP`].
     pub(super) fn step(&mut self, world: &World, outputs: &Outputs) {
         let before = self.forward_speed();
-        for ((wheel, target), travelled) in
-            self.wheels.iter_mut().zip(self.targets).zip(&mut self.travelled)
+        for (((wheel, target), travelled), scale) in self
+            .wheels
+            .iter_mut()
+            .zip(self.targets)
+            .zip(&mut self.travelled)
+            .zip(self.encoder_scale)
         {
-            *wheel += (target - *wheel) * (DT / WHEEL_RESPONSE);
+            *wheel += (target / scale - *wheel) * (DT / WHEEL_RESPONSE);
             if target == 0.0 && wheel.abs() < STICTION {
                 *wheel = 0.0;
             }
             // A robot that is held up slips: the wheels, and so the encoders, turn on.
-            *travelled += *wheel * DT;
+            *travelled += *wheel * scale * DT;
         }
         let (speed, turn) = (self.forward_speed(), self.turn_rate());
+        self.turning = 0.0;
         if self.is_moving() {
             // The heading in the middle of the step, so that arcs close.
             let (sin, cos) = (self.pose.heading + turn * DT / 2.0).sin_cos();
@@ -150,7 +170,9 @@ impl Body {
                 self.pose.y + speed * sin * DT,
                 self.pose.heading + turn * DT,
             );
-            self.pose = world.settle(wanted, self.pose);
+            let settled = world.settle(wanted, self.pose);
+            self.turning = settled.turn_from(&self.pose) / DT;
+            self.pose = settled;
         }
         self.accel = [(speed - before) / DT / G, speed * turn / G, 1.0];
         for (gravity, accel) in self.gravity.iter_mut().zip(self.accel) {
@@ -226,7 +248,7 @@ impl Body {
 
         // In the robot's own axes yaw counts clockwise.
         let [yaw, pitch, roll] = self.gyro_bias;
-        let yaw = yaw - self.turn_rate() * GYRO_PER_RAD_S;
+        let yaw = yaw - self.turning * self.gyro_scale * GYRO_PER_RAD_S;
         status.set_gyro([yaw, pitch, roll].map(|value| raw(value, 6.0, noise)));
         status.set_accel(self.accel.map(|value| raw(value * ACCEL_PER_G, 12.0, noise)));
         status.set_gravity(self.gravity.map(|value| raw(value * ACCEL_PER_G, 3.0, noise)));
@@ -250,8 +272,11 @@ impl Body {
 }
 
 /// A reading with noise of about this deviation, at most three times as much.
-fn raw(value: f64, deviation: f64, rng: &mut Rng) -> i16 {
-    // The sum of three uniform numbers from -1 to 1 has a deviation of 1.
-    let noise = (0..3).map(|_| rng.f64() * 2.0 - 1.0).sum::<f64>() * deviation;
-    (value + noise).round() as i16
+fn raw(value: f64, noise: f64, rng: &mut Rng) -> i16 {
+    (value + deviation(rng) * noise).round() as i16
+}
+
+/// A number with a deviation of 1, from -3 to 3: the sum of three uniform ones from -1 to 1.
+fn deviation(rng: &mut Rng) -> f64 {
+    (0..3).map(|_| rng.f64() * 2.0 - 1.0).sum()
 }

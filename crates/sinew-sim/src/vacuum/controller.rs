@@ -6,7 +6,7 @@ use sinew_wire::gd32::{
 };
 
 use super::{
-    Options, Outputs, Received,
+    Dock, Options, Outputs, Received,
     behaviour::Behaviour,
     body::{Body, STEP},
     outbox::Outbox,
@@ -89,7 +89,7 @@ impl Controller {
             profile: options.profile,
             period: Duration::from_secs(1) / options.rate_hz.clamp(1, 500),
             boot_delay: options.boot_delay,
-            body: Body::new(options.start, options.battery_volts, &options.world, &mut rng),
+            body: Body::new(&options, &mut rng),
             behaviour: Behaviour::new(&options, rng),
             outbox: Outbox::default(),
             recorder: Recorder::new(options.record),
@@ -226,6 +226,13 @@ impl Controller {
     /// Picks the robot up and puts it down elsewhere, beside whatever stands there.
     pub fn place(&mut self, pose: Pose) {
         self.body.place(pose, &self.world);
+    }
+
+    /// Puts the dock elsewhere, or takes it away. A robot that stood on it stays where it is, or
+    /// beside the dock if that is put there.
+    pub fn move_dock(&mut self, dock: Option<Dock>) {
+        self.world.dock = dock;
+        self.body.place(self.body.pose, &self.world);
     }
 
     /// The latest frames from the host, oldest first, obeyed or not; as many as

@@ -1,5 +1,7 @@
 use std::f64::consts::{PI, TAU};
 
+use super::Dock;
+
 /// Radius of the robot in metres.
 pub const ROBOT_RADIUS: f64 = 0.17;
 /// Where the cliff sensors are, in metres forward and to the left of the robot's centre: left side,
@@ -40,7 +42,7 @@ impl Pose {
     }
 
     /// The place of a point that is `forward` and `left` of the robot's centre.
-    fn point(&self, (forward, left): (f64, f64)) -> (f64, f64) {
+    pub(super) fn point(&self, (forward, left): (f64, f64)) -> (f64, f64) {
         let (sin, cos) = self.heading.sin_cos();
         (self.x + forward * cos - left * sin, self.y + forward * sin + left * cos)
     }
@@ -71,7 +73,7 @@ impl Rect {
     }
 
     /// The point of the rectangle next to a place. Bounds that cross do not panic.
-    fn nearest(&self, (x, y): (f64, f64)) -> (f64, f64) {
+    pub(super) fn nearest(&self, (x, y): (f64, f64)) -> (f64, f64) {
         (x.max(self.left).min(self.right), y.max(self.bottom).min(self.top))
     }
 
@@ -89,19 +91,8 @@ pub struct World {
     pub furniture: Vec<Rect>,
     /// Where the floor is missing. Cliff sensors see it; the robot does not fall.
     pub steps: Vec<Rect>,
-    /// Where the robot stands when it is docked, if there is a dock.
+    /// The charging station, if there is one.
     pub dock: Option<Dock>,
-}
-
-/// A charging station.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Dock {
-    /// Where the contacts meet best; the robot looks away from the station.
-    pub pose: Pose,
-    /// How far off, in metres, the contacts still meet.
-    pub reach: f64,
-    /// How far turned, in radians, they still meet.
-    pub angle: f64,
 }
 
 impl World {
@@ -117,10 +108,7 @@ impl World {
 
     /// Whether the charging contacts meet.
     pub(super) fn on_dock(&self, pose: &Pose) -> bool {
-        self.dock.is_some_and(|dock| {
-            pose.distance(&dock.pose) <= dock.reach
-                && pose.turn_from(&dock.pose).abs() <= dock.angle
-        })
+        self.dock.is_some_and(|dock| dock.holds(pose))
     }
 
     /// Which cliff sensors look down a step, in the order of [`CLIFF_SENSORS`].
@@ -137,15 +125,19 @@ impl World {
         if !wanted.is_finite() {
             return fallback;
         }
-        let mut at = (wanted.x, wanted.y);
+        let mut pose = Pose::new(wanted.x, wanted.y, wanted.heading);
         let floor = self.room.shrunk(ROBOT_RADIUS);
         for _ in 0..2 {
+            if let Some(dock) = &self.dock {
+                pose = dock.settle(pose);
+            }
+            let mut at = (pose.x, pose.y);
             for piece in &self.furniture {
                 at = beside(piece, at, &floor);
             }
-            at = floor.nearest(at);
+            (pose.x, pose.y) = floor.nearest(at);
         }
-        Pose::new(at.0, at.1, wanted.heading)
+        pose
     }
 
     /// Whether the left and the right half of the bumper are pressed.
@@ -166,6 +158,9 @@ impl World {
         for piece in &self.furniture {
             touch(piece.nearest((pose.x, pose.y)));
         }
+        if let Some(dock) = &self.dock {
+            touch(dock.nearest(pose));
+        }
         pressed
     }
 }
@@ -176,7 +171,7 @@ impl Default for World {
     /// the floor is free up to the far wall.
     fn default() -> Self {
         World {
-            // The wall is 5 cm behind a docked robot: one that is pushed back against it still docks.
+            // The station is between the docked robot and the wall, 5 cm thick.
             room: Rect::new((-0.22, -1.5), (4.78, 2.5)),
             furniture: vec![
                 Rect::new((2.0, 1.2), (2.6, 1.8)),
@@ -185,13 +180,6 @@ impl Default for World {
             steps: vec![Rect::new((3.9, 1.7), (4.78, 2.5))],
             dock: Some(Dock::at(Pose::default())),
         }
-    }
-}
-
-impl Dock {
-    /// A dock that holds a robot up to 5 cm and 10 degrees off.
-    pub const fn at(pose: Pose) -> Self {
-        Dock { pose, reach: 0.05, angle: 10.0 * PI / 180.0 }
     }
 }
 

@@ -1,14 +1,27 @@
 //! The return to the dock.
 
-use std::f32::consts::{FRAC_PI_2, PI};
+use std::{
+    f32::consts::{FRAC_PI_2, PI},
+    time::Duration,
+};
 
 use sinew_robot::vacuum::{Command, DockEvent, DockPhase, Event, Settings};
-use sinew_sim::vacuum::{Options, Pose, Rect, World};
+use sinew_sim::vacuum::{Dock, Options, Pose, Rect, World};
+use sinew_wire::gd32::{DockIr, LedMode};
 
 use crate::{
     harness::{Pair, Setup, ms},
+    home::go_to,
     wire::Wire,
 };
+
+/// How long a robot may push against what does not give way: it has no bumper behind, and backs at
+/// 4 cm a second from the station's guides to 8 cm behind where the dock should be.
+const PUSHING: Duration = ms(4000);
+
+/// What the LED shows before the return, and what it shows once the controller has booted.
+const LED: LedMode = LedMode(12);
+const BOOTED: LedMode = LedMode(1);
 
 /// A leg of a way: turn by radians, then go metres.
 type Leg = (f32, f32);
@@ -27,7 +40,8 @@ fn go(pair: &mut Pair, way: &[Leg]) {
     assert!(!pair.robot.is_moving());
 }
 
-fn ended(pair: &Pair) -> Option<DockEvent> {
+/// How the return ended, if it did.
+pub(crate) fn ended(pair: &Pair) -> Option<DockEvent> {
     pair.events.iter().find_map(|(_, event)| match event {
         Event::Dock { dock: dock @ (DockEvent::Arrived | DockEvent::GaveUp { .. }) } => {
             Some(dock.clone())
@@ -36,10 +50,28 @@ fn ended(pair: &Pair) -> Option<DockEvent> {
     })
 }
 
-fn dock(pair: &mut Pair) -> DockEvent {
+pub(crate) fn dock(pair: &mut Pair) -> DockEvent {
+    dock_pushing(pair, PUSHING)
+}
+
+/// Has the robot return, which must not take longer than it may, nor push for longer than this
+/// against what does not give way.
+pub(crate) fn dock_pushing(pair: &mut Pair, longest: Duration) -> DockEvent {
     pair.execute(Command::Dock).unwrap();
-    pair.run_until(ms(121_000), |pair| ended(pair).is_some());
-    ended(pair).unwrap()
+    let begun = pair.now;
+    let mut pushing = Duration::ZERO;
+    loop {
+        let before = pair.robot.pose();
+        pair.run_for(ms(50));
+        if let Some(end) = ended(pair) {
+            return end;
+        }
+        assert!(pair.now - begun < ms(121_000), "{:?}", pair.host.state());
+        let after = pair.robot.pose();
+        let stuck = after.distance(&before) < 1e-4 && after.turn_from(&before).abs() < 1e-3;
+        pushing = if stuck && pair.robot.is_moving() { pushing + ms(50) } else { Duration::ZERO };
+        assert!(pushing < longest, "it pushes at {after:?}");
+    }
 }
 
 #[test]
@@ -62,7 +94,9 @@ fn it_arrives_from_wherever_the_way_is_free() {
         assert_eq!(dock(&mut pair), DockEvent::Arrived, "from {from:?}");
         pair.run_for(ms(500));
         assert!(!pair.robot.is_moving());
-        assert!(pair.robot.pose().distance(&Pose::default()) < 0.05);
+        let pose = pair.robot.pose();
+        assert!(pose.distance(&Pose::default()) < 0.01, "{pose:?}");
+        assert!(pose.x < 0.001, "the contacts meet, yet it does not sit: {pose:?}");
         let status = pair.host.state().status.unwrap();
         assert!(status.is(sinew_wire::gd32::Flag::Charging));
         let outputs = pair.robot.outputs();
@@ -98,7 +132,7 @@ fn the_robot_hears_the_documented_phases() {
         repeated.push(frame.clone());
         !again
     });
-    let wanted: [(u8, &[u8]); 18] = [
+    let wanted: [(u8, &[u8]); 19] = [
         (0x07, &[]),
         (0x8D, &[1]),
         (0x65, &[2]),
@@ -117,32 +151,84 @@ fn the_robot_hears_the_documented_phases() {
         (0x97, &[0]),
         (0x86, &[0]),
         (0x0A, &[]),
+        // As it was before.
+        (0x8D, &[1]),
     ];
     let wanted: Vec<_> =
         wanted.iter().map(|(command, payload)| Wire::new(*command, payload)).collect();
     assert_eq!(heard, wanted);
 }
 
-#[test]
-fn a_dock_that_is_gone_is_given_up_with_a_reason() {
-    let mut pair = Pair::ready(Options::default());
-    go(&mut pair, &[(0.0, 1.0)]);
-    // Somebody carried the robot: the dock is not where it thinks.
-    pair.robot.place(Pose::new(2.5, 0.0, 0.0));
-    let DockEvent::GaveUp { reason } = dock(&mut pair) else { panic!("it arrived") };
-    assert!(reason.contains("not where it was"), "{reason}");
+/// Booted on the dock, with an LED of its own.
+fn with_led(options: Options) -> Pair {
+    let mut pair = Pair::ready(options);
+    pair.execute(Command::Led { state: LED.0 }).unwrap();
+    pair
+}
+
+/// Returns, which fails for a reason and leaves nothing behind.
+fn gives_up(pair: &mut Pair, why: &str) {
+    let DockEvent::GaveUp { reason } = dock(pair) else { panic!("it arrived") };
+    assert!(reason.contains(why), "{reason}");
+    stays(pair);
+    let outputs = pair.robot.outputs();
+    assert_eq!((outputs.led, outputs.dock_ir), (LED, DockIr::Off));
+}
+
+/// The robot stands where it is, with everything off that the return switched on.
+fn stays(pair: &mut Pair) {
     pair.run_for(ms(500));
-    assert!(!pair.robot.is_moving() && !pair.robot.outputs().has_companion());
+    let pose = pair.robot.pose();
+    pair.run_for(ms(5000));
+    assert!(!pair.robot.is_moving());
+    assert_eq!(pair.robot.pose(), pose);
+    let outputs = pair.robot.outputs();
+    assert!(!outputs.has_companion(), "{outputs:?}");
+    assert_eq!((pair.host.state().docking, pair.host.state().dock_distance_m), (None, None));
 }
 
 #[test]
-fn a_wall_in_the_way_is_given_up_with_a_reason() {
-    let world = World { furniture: vec![Rect::new((0.9, -0.3), (1.1, 0.3))], ..World::default() };
-    let mut pair = Pair::ready(Options { world, ..Options::default() });
-    // Round the box by hand, so that the encoders know, then straight at it.
-    go(&mut pair, &[(0.0, 0.4), (1.0, 0.9), (-1.0, 1.2), (-FRAC_PI_2, 0.75)]);
-    let DockEvent::GaveUp { reason } = dock(&mut pair) else { panic!("it arrived") };
-    assert!(reason.contains("bumper"), "{reason}");
+fn a_dock_that_is_gone_is_given_up_with_a_reason() {
+    for dock in [None, Some(Dock::at(Pose::new(2.0, 2.2, -1.5)))] {
+        let mut pair = with_led(Options::default());
+        go(&mut pair, &[(0.0, 1.0)]);
+        pair.robot.move_dock(dock);
+        gives_up(&mut pair, "not where it was");
+    }
+}
+
+#[test]
+fn a_robot_that_was_carried_gives_up_with_a_reason() {
+    let mut pair = with_led(Options::default());
+    go(&mut pair, &[(0.0, 1.0)]);
+    pair.robot.place(Pose::new(2.5, 0.0, 0.0));
+    gives_up(&mut pair, "not where it was");
+    assert!(pair.robot.pose().distance(&Pose::new(1.5, 0.0, 0.0)) < 0.5);
+}
+
+#[test]
+fn what_is_in_the_way_is_given_up_with_a_reason() {
+    let block = vec![Rect::new((0.9, -0.3), (1.1, 0.3))];
+    let furniture = World { furniture: block.clone(), ..World::default() };
+    let steps = World { steps: block, ..World::default() };
+    for (world, why) in [(furniture, "it ran into something (bumper"), (steps, "the floor ends")] {
+        let mut pair = with_led(Options { world, encoder_error: 0.01, ..Options::default() });
+        go(&mut pair, &[]);
+        for place in [(0.4, 0.0), (0.6, 0.7), (1.6, 0.7), (1.8, 0.0)] {
+            go_to(&mut pair, place);
+        }
+        gives_up(&mut pair, why);
+        assert!(pair.robot.pose().x > 1.1);
+    }
+}
+
+#[test]
+fn contacts_that_do_not_charge_are_given_up_with_a_reason() {
+    let mut pair = with_led(Options::default());
+    go(&mut pair, &[(0.0, 0.8)]);
+    pair.execute(Command::Charger { on: false }).unwrap();
+    gives_up(&mut pair, "does not charge");
+    assert!(pair.robot.pose().distance(&Pose::default()) < 0.01);
 }
 
 #[test]
@@ -151,39 +237,55 @@ fn a_return_that_takes_too_long_ends() {
     let mut pair = Pair::new(Setup { settings, ..Setup::default() });
     pair.connect();
     pair.run_for(ms(5000));
+    pair.execute(Command::Led { state: LED.0 }).unwrap();
     go(&mut pair, &[(0.0, 2.0)]);
-    pair.execute(Command::Dock).unwrap();
-    pair.run_until(ms(3001), |pair| ended(pair).is_some());
-    assert!(matches!(ended(&pair), Some(DockEvent::GaveUp { .. })));
-    pair.run_for(ms(400));
-    assert!(!pair.robot.is_moving());
+    let begun = pair.now;
+    gives_up(&mut pair, "not there after 3s");
+    let (ended, _) = pair.events.last().unwrap();
+    assert!(*ended - begun <= ms(3001));
 }
 
 #[test]
 fn a_stop_ends_the_return_at_once() {
     type Stop = fn(&mut Pair);
-    let stops: [Stop; 4] = [
-        |pair| pair.execute(Command::DriveReset).unwrap(),
-        |pair| pair.execute(Command::DriveDisable).unwrap(),
-        Pair::release,
-        |pair| {
-            pair.disconnect();
-            pair.run_for(ms(20));
-            pair.connect();
-        },
+    let stops: [(Stop, LedMode); 6] = [
+        (|pair| pair.execute(Command::DriveReset).unwrap(), LED),
+        (|pair| pair.execute(Command::DriveDisable).unwrap(), LED),
+        (Pair::release, LED),
+        (Pair::take, LED),
+        (
+            |pair| {
+                pair.disconnect();
+                pair.run_for(ms(20));
+                pair.connect();
+            },
+            BOOTED,
+        ),
+        (
+            |pair| {
+                pair.cut();
+                pair.run_for(ms(300));
+                pair.restore();
+            },
+            BOOTED,
+        ),
     ];
-    for stop in stops {
-        let mut pair = Pair::ready(Options::default());
-        go(&mut pair, &[(0.0, 1.5)]);
-        pair.execute(Command::Dock).unwrap();
-        pair.run_until(ms(10_000), |pair| pair.robot.is_moving());
-        pair.run_for(ms(1000));
-        stop(&mut pair);
-        assert!(matches!(ended(&pair), Some(DockEvent::GaveUp { .. })));
-        pair.run_for(ms(400));
-        assert!(!pair.robot.is_moving());
-        pair.run_for(ms(5000));
-        assert!(pair.execute(Command::Dock).is_err(), "until somebody enables it");
-        assert!(!pair.robot.is_moving() && !pair.robot.outputs().has_companion());
+    // On the way, and backwards in front of the dock.
+    for phase in [DockPhase::Navigation, DockPhase::Approach] {
+        for (stop, led) in stops {
+            let mut pair = with_led(Options::default());
+            go(&mut pair, &[(0.0, 1.5)]);
+            pair.execute(Command::Dock).unwrap();
+            pair.run_until(ms(20_000), |pair| pair.host.state().docking == Some(phase));
+            pair.run_for(ms(1500));
+            assert!(pair.robot.is_moving());
+            stop(&mut pair);
+            assert!(matches!(ended(&pair), Some(DockEvent::GaveUp { .. })));
+            pair.run_for(ms(400));
+            assert!(!pair.robot.is_moving());
+            stays(&mut pair);
+            assert_eq!(pair.robot.outputs().led, led);
+            assert!(pair.execute(Command::Dock).is_err(), "until a client enables it");
+        }
     }
 }

@@ -10,6 +10,7 @@ mod dock;
 mod drive;
 mod examples;
 mod harness;
+mod home;
 mod line;
 mod model;
 mod rules;

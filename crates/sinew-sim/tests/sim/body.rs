@@ -1,6 +1,6 @@
 //! The robot as a thing that rolls, senses and drains its battery.
 
-use std::f64::consts::{FRAC_PI_2, PI};
+use std::f64::consts::FRAC_PI_2;
 
 use sinew_sim::vacuum::{
     ACCEL_PER_G, BATTERY_EMPTY, BATTERY_FULL, GYRO_PER_RAD_S, Options, Pose, TICKS_PER_METRE, World,
@@ -179,32 +179,39 @@ fn it_starts_on_the_dock_and_charges() {
 }
 
 #[test]
-fn leaving_the_dock_and_backing_into_it_again() {
-    let mut bench = Bench::ready(Options::default());
-    bench.drive(ms(2000), 0.2, 0.0);
-    bench.halt();
-    assert_eq!(bench.flags(), [Flag::DustboxAttached]);
-    bench.drive(ms(2300), -0.2, 0.0);
-    bench.halt();
-    assert_eq!(bench.flags(), [Flag::DustboxAttached, Flag::OnDock, Flag::Charging]);
-    assert_near(bench.pose().x, -0.05, 1e-6);
+fn encoders_that_count_wrongly_do_so_for_good_and_each_in_its_own_way() {
+    let counted = |seed: u64, encoder_error: f64| {
+        let world = World::empty();
+        let mut bench = Bench::ready(Options { seed, encoder_error, world, ..Options::default() });
+        bench.drive(ms(5000), 0.2, 0.0);
+        bench.halt();
+        let (left, right) = Profile::DOCUMENT.encoders(&bench.status());
+        (left as f64, right as f64, bench.pose())
+    };
+    let (left, right, straight) = counted(3, 0.0);
+    assert_eq!((left, straight.y), (right, 0.0));
+    let mut most = 0.0f64;
+    for seed in 0..20 {
+        let (left, right, pose) = counted(seed, 0.01);
+        // The controller believes them: they agree with what was asked, and it goes in a curve.
+        assert_near(left, right, 2.0);
+        let error = straight.x / pose.x.hypot(pose.y) - 1.0;
+        assert!(error.abs() < 0.03, "{error}");
+        most = most.max(pose.heading.abs());
+        assert_eq!(counted(seed, 0.01).2, pose);
+    }
+    assert!((0.03..0.26).contains(&most), "{most} rad in a metre");
 }
 
 #[test]
-fn the_dock_holds_a_robot_up_to_5_cm_and_10_degrees_off() {
-    let degrees = |angle: f64| angle * PI / 180.0;
-    for (x, y, heading, docked) in [
-        (0.049, 0.0, 0.0, true),
-        (0.051, 0.0, 0.0, false),
-        (0.0, -0.049, degrees(9.9), true),
-        (0.04, 0.04, 0.0, false),
-        (0.0, 0.0, degrees(-10.1), false),
-        (0.0, 0.0, PI, false),
-    ] {
-        let mut bench =
-            Bench::new(Options { start: Pose::new(x, y, heading), ..Options::default() });
-        bench.sync();
-        assert_eq!(bench.status().is(Flag::OnDock), docked, "{x} {y} {heading}");
-        assert_eq!(bench.status().is(Flag::Charging), docked);
-    }
+fn the_gyroscopes_rates_may_be_wrong_too() {
+    let turning = |gyro_error: f64| {
+        let world = World::empty();
+        let mut bench = Bench::ready(Options { seed: 5, gyro_error, world, ..Options::default() });
+        bench.drive(ms(1000), 0.0, 0.5);
+        f64::from(bench.status().gyro()[0])
+    };
+    let (right, wrong) = (turning(0.0), turning(0.05));
+    assert!((right - wrong).abs() > 30.0, "{right} {wrong}");
+    assert_near(wrong / right, 1.0, 0.16);
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod body;
+mod dock;
 mod motion;
 mod protocol;
 mod support;
