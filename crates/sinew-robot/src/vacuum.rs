@@ -18,6 +18,7 @@ mod outputs;
 pub mod sensors;
 mod session;
 mod settings;
+mod speeds;
 mod spine;
 mod state;
 
