@@ -19,8 +19,8 @@ pub fn unacknowledged(local: SocketAddr, peer: SocketAddr) -> io::Result<u32> {
     send(&kernel, &request(local, peer), SendFlags::empty())?;
     let mut space = [0; 512];
     // The kernel answers while it is asked.
-    let (answer, _) = recv(&kernel, &mut space[..], RecvFlags::empty())?;
-    waiting(answer)
+    let (count, _) = recv(&kernel, &mut space[..], RecvFlags::empty())?;
+    waiting(space.get(..count).unwrap_or(&space))
 }
 
 /// There is no such question elsewhere.
