@@ -148,7 +148,7 @@ impl Connection {
                     self.respond(&asked, &result);
                 }
                 result = writer.write(&self.out[self.sent..]), if !all_sent => match result {
-                    Ok(0) | Err(_) => return,
+                    Ok(0) | Err(_) => self.phase = Phase::Over,
                     Ok(count) => self.sent(count),
                 },
                 () = wait_until(turn), if all_sent && turn.is_some() => self.take_telemetry(),
@@ -160,7 +160,7 @@ impl Connection {
                 () = ending(&mut closing), if self.phase != Phase::Closing => {
                     self.close();
                 }
-                () = self.peer.broken.notified() => return,
+                () = self.peer.broken.notified() => self.phase = Phase::Over,
             }
             if self.watched == Watched::Wanted {
                 self.watched = Watched::Yes;

@@ -235,7 +235,12 @@ impl FrontHalf {
                 self.peer.room.notified().await;
             }
         };
-        timeout(PATIENCE, read).await.is_ok() && self.peer.seat.is_known()
+        tokio::select! {
+            _ = timeout(PATIENCE, read) => {}
+            // It reads no more.
+            () = closed(self.other_half.as_ref()) => {}
+        }
+        self.peer.seat.is_known()
     }
 
     /// Takes the messages that are there; false when nothing more is to be received.
