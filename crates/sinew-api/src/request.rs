@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 use serde_json::{Map, Value, json};
-use sinew_robot::{Code, Refusal, shown};
+use sinew_robot::{Code, Refusal, cut, shown};
 
 use crate::{
     COMMANDS, COMMON, Command, Halt, Row, Rules, json as strict,
@@ -33,10 +33,25 @@ pub struct Message {
     pub confirmed: bool,
     /// What it asks.
     pub command: Command,
+    name: &'static str,
     rules: Rules,
 }
 
 impl Message {
+    /// What it is, for people: its type, or the component and what is to be done with it.
+    pub fn described(&self) -> String {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        match &self.command {
+            Command::ComponentControl { id, action } => {
+                let verb = action.get("type").map(text).unwrap_or_default();
+                format!("{} {}", cut(text(id), 40), cut(verb, 40))
+            }
+            Command::Halt(Halt::Reset) => "drive Reset".into(),
+            Command::Halt(Halt::Disable) => "drive Disable".into(),
+            _ => self.name.into(),
+        }
+    }
+
     /// What it takes to ask it.
     pub fn rules(&self) -> Rules {
         self.rules
@@ -137,7 +152,7 @@ fn parse(members: &Map<String, Value>) -> Result<Message, Refusal> {
             command?
         }
     };
-    Ok(Message { robot: named, confirmed, command, rules: row.rules(members) })
+    Ok(Message { robot: named, confirmed, command, name: row.name, rules: row.rules(members) })
 }
 
 fn find(members: &Map<String, Value>) -> Result<&'static Row, Refusal> {

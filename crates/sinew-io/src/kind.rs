@@ -38,6 +38,11 @@ pub trait Kind: Sync {
     /// What its robots can do.
     fn capabilities(&self) -> &'static [Capability];
 
+    /// The components of its robots, by name.
+    fn components(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// The links it takes, by what stands before their colon.
     fn schemes(&self) -> &'static [&'static str];
 

@@ -26,6 +26,7 @@ pub mod sim;
 #[cfg(feature = "g1")]
 pub mod teaching;
 mod tell;
+mod unacknowledged;
 pub mod vacuum;
 mod wake;
 mod watch;
@@ -39,6 +40,7 @@ pub use link::{Around, Link};
 pub use priority::{favour, step_back};
 pub use pty::Pty;
 pub use tell::Listener;
+pub use unacknowledged::unacknowledged;
 
 /// What a driver is connected with, beside its robot.
 pub struct Wiring<E> {

@@ -134,6 +134,10 @@ impl Drive for Vacuum {
     fn drive(&self, command: drive::Command) -> Result<Task, Refusal> {
         Ok(self.task(command.into()))
     }
+
+    fn deadman(&self) -> Duration {
+        self.settings.deadman
+    }
 }
 
 impl Components for Vacuum {

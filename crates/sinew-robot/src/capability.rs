@@ -110,6 +110,9 @@ impl Figure {
 pub trait Drive: Send + Sync {
     /// Checks a command; what it takes to carry it out.
     fn drive(&self, command: drive::Command) -> Result<Task, Refusal>;
+
+    /// How long a velocity counts without a new one.
+    fn deadman(&self) -> Duration;
 }
 
 /// Parts that can be switched.

@@ -336,10 +336,7 @@ impl Param {
             )
         };
         let plain = match value {
-            Value::Object(tagged) => {
-                let tag = format!("{:?}", self.kind);
-                tagged.get(&tag).filter(|_| tagged.len() == 1).ok_or_else(wrong)?
-            }
+            Value::Object(tagged) => untagged(tagged).ok_or_else(wrong)?,
             other => other,
         };
         let number = match (plain, self.kind) {
@@ -356,4 +353,30 @@ impl Param {
             Err(wrong())
         }
     }
+}
+
+/// What a typed value holds, whichever of the interface's types of numbers it has, if that type has
+/// such a value. Whether it fits the parameter is another question.
+fn untagged(tagged: &Map<String, Value>) -> Option<&Value> {
+    let (tag, value) = tagged.iter().next().filter(|_| tagged.len() == 1)?;
+    let integers = match tag.as_str() {
+        "F32" | "F64" => None,
+        "U8" => Some((0.0, f64::from(u8::MAX))),
+        "U16" => Some((0.0, f64::from(u16::MAX))),
+        "U32" => Some((0.0, f64::from(u32::MAX))),
+        "U64" => Some((0.0, u64::MAX as f64)),
+        "I8" => Some((f64::from(i8::MIN), f64::from(i8::MAX))),
+        "I16" => Some((f64::from(i16::MIN), f64::from(i16::MAX))),
+        "I32" => Some((f64::from(i32::MIN), f64::from(i32::MAX))),
+        "I64" => Some((i64::MIN as f64, i64::MAX as f64)),
+        _ => return None,
+    };
+    let is_one = |number: f64| {
+        integers.is_none_or(|(min, max)| number.fract() == 0.0 && (min..=max).contains(&number))
+    };
+    let fits = match value {
+        Value::Number(number) => number.as_f64().is_some_and(is_one),
+        other => other.is_boolean() && integers.is_some(),
+    };
+    fits.then_some(value)
 }

@@ -1,7 +1,8 @@
 //! Moving about: what may be asked of a robot that drives.
 
-use std::marker::PhantomData;
+use std::{marker::PhantomData, time::Duration};
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
@@ -27,8 +28,53 @@ pub enum Command {
     Velocity { linear: f32, angular: f32 },
     /// Drive each wheel, m/s.
     Tank { left: f32, right: f32 },
+    /// Drive, for a client that knows neither limits nor dead-man: speeds over a limit are scaled
+    /// to it by one factor, and count for `hold`; without it as long as any velocity does.
+    Lenient { speeds: Speeds, hold: Option<Duration> },
+    /// End a velocity that is held, if one is.
+    LetGo { reason: HoldEnd },
     /// Drive back to the dock.
     Dock,
+}
+
+/// How the wheels are to turn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs, reason = "fields are named after the interface's")]
+pub enum Speeds {
+    /// As a body, m/s and rad/s.
+    Velocity { linear: f32, angular: f32 },
+    /// Each by itself, m/s.
+    Tank { left: f32, right: f32 },
+}
+
+/// Why a velocity is held no longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HoldEnd {
+    /// It was held for as long as it may be.
+    Expired,
+    /// Its client seems to be out of reach.
+    Unreachable,
+    /// Its client turned out to be one that may not hold any.
+    Withdrawn,
+}
+
+impl Speeds {
+    /// Whether the wheels are to stand.
+    pub fn is_zero(self) -> bool {
+        match self {
+            Speeds::Velocity { linear, angular } => linear == 0.0 && angular == 0.0,
+            Speeds::Tank { left, right } => left == 0.0 && right == 0.0,
+        }
+    }
+
+    /// Whether the robot moves forwards.
+    pub fn is_forward(self) -> bool {
+        match self {
+            Speeds::Velocity { linear, .. } => linear > 0.0,
+            Speeds::Tank { left, right } => left + right > 0.0,
+        }
+    }
 }
 
 /// The name of the wheels among the components.

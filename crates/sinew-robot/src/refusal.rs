@@ -87,9 +87,14 @@ impl std::error::Error for Refusal {}
 
 /// A value for an error text, cut where it gets long.
 pub fn shown(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(60) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
+    cut(value.to_string(), 60)
+}
+
+/// A text of at most so many characters, and a sign where it was cut.
+pub fn cut(mut text: String, most: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(most) {
+        text.truncate(end);
+        text.push('…');
     }
+    text
 }

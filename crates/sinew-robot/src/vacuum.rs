@@ -19,6 +19,7 @@ mod outputs;
 pub mod sensors;
 mod session;
 mod settings;
+mod speeds;
 mod spine;
 mod state;
 

@@ -22,6 +22,11 @@ pub struct Config {
     pub tokens: Tokens,
     /// Lets `tcp` listen further than loopback without a token.
     pub legacy_open: bool,
+    /// How long a velocity is held for clients of `tcp` that send it once; zero holds none, and
+    /// refuses theirs that are over the limit like any other's.
+    pub legacy_hold: Duration,
+    /// Components whose actions that need `confirm` such clients may ask for without it.
+    pub legacy_confirm: Vec<String>,
     /// Names, beside addresses and `localhost`, by which browsers may know this machine.
     pub hosts: Vec<String>,
     /// Most known clients at a time, all ports together.
@@ -42,6 +47,8 @@ impl Default for Config {
             http: local(8787),
             tokens: Tokens::default(),
             legacy_open: false,
+            legacy_hold: Duration::from_secs(2),
+            legacy_confirm: Vec::new(),
             hosts: Vec::new(),
             max_clients: 4096,
             max_strangers: 512,

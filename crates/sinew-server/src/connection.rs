@@ -21,7 +21,7 @@ use std::{
 use bytes::BytesMut;
 use serde_json::{Value, json};
 use sinew_api::{DaemonMessage, Lost, Request};
-use sinew_robot::{Code, Refusal};
+use sinew_robot::{Code, Refusal, drive::HoldEnd};
 use tokio::{
     io::{AsyncRead, AsyncWriteExt, ReadBuf},
     time::{Instant, sleep_until},
@@ -30,12 +30,13 @@ use tokio::{
 pub(crate) use self::front::FrontHalf;
 use self::{
     front::{FromFront, Inbox, Peer},
-    work::{Ended, Work},
+    work::{Asked, Work},
 };
 use crate::{
     Access,
     frame::{Framing, MAX_MESSAGE},
     hub::{Hub, Stamp, ending},
+    legacy::Legacy,
     refusals::Refusals,
     stream::Writer,
     telemetry::Telemetry,
@@ -59,6 +60,8 @@ pub(crate) struct Connection {
     telemetry: Telemetry,
     /// A length-prefixed client that has never used `req` does not expect answers.
     uses_req: bool,
+    /// What such a client is up to.
+    legacy: Legacy,
     phase: Phase,
     /// It set something moving that goes on by itself, so its absence must be noticed soon.
     watched: Watched,
@@ -98,6 +101,7 @@ impl Connection {
             work: Work::default(),
             telemetry,
             uses_req: false,
+            legacy: Legacy::default(),
             phase: Phase::Open,
             watched: Watched::No,
             refusals: Refusals::default(),
@@ -109,12 +113,25 @@ impl Connection {
     /// Serves the client until it has gone. The controls it holds are freed in `drop`, whatever
     /// ends it.
     async fn serve(mut self, mut writer: Writer) {
+        self.converse(&mut writer).await;
+        let has_left = matches!(self.phase, Phase::Ended(_));
+        if self.is_legacy() && !has_left {
+            // It reads no farewell, and must not take this for a pause.
+            self.peer.is_reset.store(true, Ordering::Release);
+            writer.reset();
+        } else if self.phase == Phase::Closing {
+            let _ = writer.shutdown().await;
+        }
+    }
+
+    async fn converse(&mut self, writer: &mut Writer) {
         let mut closing = self.hub.closing.subscribe();
         while !self.is_done() {
             let all_sent = self.out.is_empty();
             let has_room = self.out.len() < self.most_unread();
             let listens = self.phase == Phase::Open && has_room;
             let turn = self.telemetry.turn;
+            let look = self.legacy.look_at().map(Instant::from_std);
             let patience = match self.phase {
                 Phase::Ended(since) if self.telemetry.is_empty() => {
                     Some(since + self.hub.config.write_timeout)
@@ -126,22 +143,23 @@ impl Connection {
                     Some(item) => self.take(item).await,
                     None => self.ended(),
                 },
-                (req, result) = self.work.next(has_room), if !self.work.is_empty() => {
-                    self.respond(req.as_ref(), &result);
+                (asked, result) = self.work.next(has_room), if !self.work.is_empty() => {
+                    self.respond(&asked, &result);
                 }
                 result = writer.write(&self.out[self.sent..]), if !all_sent => match result {
-                    Ok(0) | Err(_) => return,
+                    Ok(0) | Err(_) => self.phase = Phase::Over,
                     Ok(count) => self.sent(count),
                 },
                 () = wait_until(turn), if all_sent && turn.is_some() => self.take_telemetry(),
                 () = self.telemetry.notify.notified(), if !self.telemetry.is_empty() => {
                     self.telemetry.woken();
                 }
+                () = wait_until(look), if look.is_some() => self.look(writer),
                 () = wait_until(patience), if patience.is_some() => return,
                 () = ending(&mut closing), if self.phase != Phase::Closing => {
                     self.close();
                 }
-                () = self.peer.broken.notified() => return,
+                () = self.peer.broken.notified() => self.phase = Phase::Over,
             }
             if self.watched == Watched::Wanted {
                 self.watched = Watched::Yes;
@@ -149,8 +167,38 @@ impl Connection {
                 let _ = writer.watch();
             }
         }
-        if self.phase == Phase::Closing {
-            let _ = writer.shutdown().await;
+    }
+
+    /// Whether it is a client of document 003's interface, which expects no answers.
+    fn is_legacy(&self) -> bool {
+        self.framing == Framing::Prefixed && !self.uses_req
+    }
+
+    /// Looks whether a client that holds a velocity is within reach.
+    fn look(&mut self, writer: &Writer) {
+        let waiting = writer.unacknowledged();
+        let now = std::time::Instant::now();
+        if !self.legacy.is_silent(now, writer.written(), waiting.as_ref().ok().copied()) {
+            return;
+        }
+        if let Err(error) = waiting {
+            let client = &*self.peer.client().name;
+            tracing::warn!(client, "what it acknowledges is not known: {error}");
+        }
+        self.let_go(HoldEnd::Unreachable);
+    }
+
+    /// Ends the velocities that the client holds.
+    fn let_go(&mut self, reason: HoldEnd) {
+        let client = self.peer.client().clone();
+        self.legacy.let_go(&client, self.hub.stamp(), reason);
+    }
+
+    /// A client that uses `req` is none of document 003's time.
+    fn note_req(&mut self, uses_req: bool) {
+        self.uses_req |= uses_req;
+        if self.uses_req && self.legacy.look_at().is_some() {
+            self.let_go(HoldEnd::Withdrawn);
         }
     }
 
@@ -183,9 +231,9 @@ impl Connection {
         self.peer.leave(&self.hub);
     }
 
-    /// Ends the connection once all is written.
+    /// Ends the connection once all is written that the client expects.
     fn close(&mut self) {
-        self.phase = Phase::Closing;
+        self.phase = if self.is_legacy() { Phase::Over } else { Phase::Closing };
         self.work.forget_waiting();
         self.leave();
     }
@@ -201,20 +249,19 @@ impl Connection {
             }
             FromFront::Stopped(req, result) => {
                 self.peer.is_new.store(false, Ordering::Release);
-                self.uses_req |= req.is_some();
-                self.respond(req.as_ref(), &result);
+                self.note_req(req.is_some());
+                self.respond(&Asked::by(req), &result);
             }
-            FromFront::Stopping(running) => {
+            FromFront::Stopping(uses_req, running) => {
                 self.peer.is_new.store(false, Ordering::Release);
+                self.note_req(uses_req);
                 self.work.add_running(running);
             }
-            FromFront::Skipped(refusal) => self.respond(None, &Err(refusal)),
+            FromFront::Skipped(refusal) => self.refuse(refusal),
             FromFront::Ping(payload) => self.framing.put_pong(&payload, &mut self.out),
             FromFront::TooLarge => {
                 let message = format!("a message has at most {MAX_MESSAGE} bytes");
-                // Said to every client: the connection is about to close on it.
-                self.uses_req = true;
-                self.respond(None, &Err(Refusal::new(Code::TooLarge, message)));
+                self.refuse(Refusal::new(Code::TooLarge, message));
                 self.framing.put_farewell(&mut self.out);
                 self.close();
             }
@@ -230,7 +277,7 @@ impl Connection {
                 "{dropped} messages were dropped: they came faster than they could be answered, or \
                  the answers were not read"
             );
-            self.respond(None, &Err(Refusal::new(Code::Busy, message)));
+            self.refuse(Refusal::new(Code::Busy, message));
         }
     }
 
@@ -244,24 +291,46 @@ impl Connection {
             let mut client = self.peer.client();
             client.access = client.access.min(Access::Read);
         }
-        self.uses_req |= request.req.is_some();
+        self.note_req(request.req.is_some());
         self.ask(request, stamp);
     }
 
+    /// Refuses what belongs to no command.
+    fn refuse(&mut self, refusal: Refusal) {
+        self.respond(&Asked::default(), &Err(refusal));
+    }
+
     /// Answers a command.
-    fn respond(&mut self, req: Option<&Value>, result: &Result<Value, Refusal>) {
+    fn respond(&mut self, asked: &Asked, result: &Result<Value, Refusal>) {
         self.hub.metrics.count_command(result);
         if let Err(refusal) = result {
-            self.refusals.log(&self.peer.client().name, refusal);
+            self.tell_others(asked, refusal);
         }
-        let Some(answer) = DaemonMessage::answer(req, result) else { return };
-        if self.framing != Framing::Prefixed || self.uses_req {
+        if self.is_legacy() {
+            return;
+        }
+        if let Some(answer) = DaemonMessage::answer(asked.req.as_ref(), result) {
             self.framing.put(&[said(self.framing, &answer).as_bytes()], &mut self.out);
         }
     }
 
+    /// Logs a refusal; one that the client is not told is an event besides.
+    fn tell_others(&mut self, asked: &Asked, refusal: &Refusal) {
+        let name = Arc::clone(&self.peer.client().name);
+        if !self.refusals.log(&name, refusal) || !self.is_legacy() {
+            return;
+        }
+        let (member, command) = match &asked.shown {
+            Some((member, command)) => (Some(member), Some(command.as_str())),
+            None => (self.hub.streamed(), None),
+        };
+        if let Some(member) = member {
+            member.feed.refused(&name, command, refusal);
+        }
+    }
+
     fn take_telemetry(&mut self) {
-        let silent = self.framing == Framing::Prefixed && !self.uses_req;
+        let silent = self.is_legacy();
         let framing = self.framing;
         self.telemetry.take(framing, &mut self.out, |count, out| {
             if !silent {

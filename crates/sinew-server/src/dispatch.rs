@@ -1,18 +1,24 @@
 //! What becomes of a message, on whichever port it came.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use serde::Serialize;
 use serde_json::Value;
 use sinew_api::{Command, Message, Pong, Topic};
 use sinew_robot::{
     Code, Refusal,
-    capability::{Capability, Task},
+    capability::{Capability, Drive, Task},
     component::Request,
     drive,
 };
 
-use crate::hub::{Client, Hub, Job, Member, Stamp};
+use crate::{
+    hub::{Client, Hub, Job, Member, Stamp},
+    legacy::{Legacy, Sent},
+};
 
 /// How a reply to a message comes about.
 pub(crate) enum Outcome {
@@ -32,10 +38,12 @@ pub(crate) enum Own {
 }
 
 /// How a message came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Via {
+#[derive(Debug)]
+pub(crate) enum Via<'a> {
     /// On a connection whose loss is noticed.
     Connection,
+    /// The same, of document 003's interface.
+    Legacy(&'a mut Legacy),
     /// By a request that ends with its reply.
     Post,
 }
@@ -47,12 +55,12 @@ impl Hub {
         client: &Client,
         message: Message,
         stamp: Stamp,
-        via: Via,
+        via: Via<'_>,
     ) -> Result<Outcome, Refusal> {
         let rules = message.rules();
         self.permit(client, rules.access)?;
         let robot = message.robot.as_deref();
-        let is_post = via == Via::Post;
+        let is_post = matches!(via, Via::Post);
         if let Some(why) = rules.connection.filter(|_| is_post) {
             return Err(Refusal::new(Code::Unsupported, why));
         }
@@ -68,6 +76,12 @@ impl Hub {
             of_robot => of_robot,
         };
         let member = self.robot(robot, rules.capability)?;
+        if let Via::Legacy(legacy) = via {
+            let sent = Sent { client, member, received: stamp.received };
+            let task = self.legacy_task(legacy, &sent, command, message.confirmed)?;
+            let job = member.accept(client, task, rules, stamp);
+            return job.map(Outcome::Job).inspect_err(|_| legacy.forget(member));
+        }
         let task = member.task(command, message.confirmed)?;
         if is_post && task.nature.needs_connection {
             return Err(Refusal::new(Code::Unsupported, sinew_api::DRIVING));
@@ -76,22 +90,59 @@ impl Hub {
     }
 }
 
+impl Hub {
+    /// Has a capability check a command of a client that knows neither limits, dead-man nor
+    /// `confirm`.
+    fn legacy_task(
+        &self,
+        legacy: &mut Legacy,
+        sent: &Sent<'_>,
+        command: Command,
+        confirmed: bool,
+    ) -> Result<Task, Refusal> {
+        let Command::ComponentControl { id, action } = &command else {
+            return sent.member.task(command, confirmed);
+        };
+        let is_allowed = self.config.legacy_confirm.iter().any(|allowed| id == allowed);
+        let confirmed = confirmed || is_allowed;
+        if id == drive::ID {
+            let drive = sent.member.drive()?;
+            let command = drive::parse(action, confirmed)?;
+            let hold = self.config.legacy_hold;
+            return drive.drive(legacy.ease(sent, command, hold, drive.deadman()));
+        }
+        let id = id.clone();
+        sent.member.task(command, confirmed).map_err(|mut refusal| {
+            if refusal.code == Code::NotConfirmed {
+                refusal.message += &format!(
+                    ", which a button of such a client does not say; legacy_confirm = [{id}] in \
+                     [server] allows it"
+                );
+            }
+            refusal
+        })
+    }
+}
+
 impl Member {
+    fn drive(&self) -> Result<&Arc<dyn Drive>, Refusal> {
+        self.robot.drive.as_ref().ok_or_else(|| Capability::Drive.missing(&self.name))
+    }
+
     /// Has a capability check a command.
     fn task(&self, command: Command, confirmed: bool) -> Result<Task, Refusal> {
         let robot = &self.robot;
         let missing = |capability: Capability| capability.missing(&self.name);
-        let drive = || robot.drive.as_ref().ok_or_else(|| missing(Capability::Drive));
         let components =
             || robot.components.as_ref().ok_or_else(|| missing(Capability::Components));
         match command {
             Command::ComponentControl { id, action } if id == drive::ID => {
-                drive()?.drive(drive::parse(&action, confirmed)?)
+                self.drive()?.drive(drive::parse(&action, confirmed)?)
             }
             Command::ComponentControl { id, action } => {
                 components()?.control(Request::Control { id: &id, action: &action, confirmed })
             }
-            Command::Dock => drive()?.drive(drive::Command::Dock),
+            Command::Dock => self.drive()?.drive(drive::Command::Dock),
             Command::Sync => components()?.control(Request::Sync),
             Command::Boot => components()?.control(Request::Boot),
             Command::Raw { command, payload } => {

@@ -8,9 +8,13 @@ use std::{
     time::Duration,
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sinew_api::{RobotReport, Topic};
-use sinew_robot::capability::{Audience, Detail, Reading, Robot};
+use sinew_robot::{
+    Refusal,
+    capability::{Audience, Detail, Reading, Robot},
+    text::is_unshowable,
+};
 use tokio::{
     sync::Notify,
     time::{Instant, sleep_until},
@@ -19,11 +23,14 @@ use tokio::{
 use crate::{
     hub::Member,
     lock,
+    refusals::ShownRefusals,
     ring::{Form, Ring},
 };
 
 /// `state` is published on change, but not more often than this.
 const STATE_PERIOD: Duration = Duration::from_millis(100);
+/// Characters of a refusal that are shown; it may quote what was sent.
+const LONGEST: usize = 400;
 
 /// The topics of one robot. Drivers publish to them from their own threads.
 #[derive(Debug)]
@@ -37,6 +44,7 @@ pub(crate) struct Feed {
     /// Told when the state may have changed.
     changed: Notify,
     missed: AtomicU64,
+    refused: ShownRefusals,
 }
 
 impl Feed {
@@ -50,6 +58,7 @@ impl Feed {
             frames: OnceLock::new(),
             changed: Notify::new(),
             missed: AtomicU64::new(0),
+            refused: ShownRefusals::default(),
         }
     }
 
@@ -100,16 +109,62 @@ impl Feed {
 }
 
 impl Feed {
-    /// Logs an event: a link that is down with its reason, so that it is known without a client.
+    /// Logs an event: a link that is down with its reason, so that it is known without a client,
+    /// and what the exception for clients of document 003's interface lets pass.
     fn log(&self, event: &Value) {
         let robot = self.robot.trim_matches('"');
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
         match (text("/link/state"), text("/link/reason")) {
             (Some(state), Some(reason)) => tracing::warn!(robot, "link {state}: {reason}"),
             (Some(state), None) => tracing::info!(robot, "link {state}"),
-            (None, _) => tracing::debug!(robot, "{event}"),
+            (None, _) => match exception(event) {
+                Some(words) => tracing::info!(robot, "{words}"),
+                None => tracing::debug!(robot, "{event}"),
+            },
         }
     }
+
+    fn publish(&self, event: &Value) {
+        let text = event.to_string();
+        self.events.publish(|form| self.write(form, &Topic::Events, &text).into());
+    }
+
+    /// Shows what was refused to a client that gets no answer. It is in the log already.
+    pub(crate) fn refused(&self, by: &str, command: Option<&str>, refusal: &Refusal) {
+        // What a flooding client is refused must not push out other events.
+        if !self.refused.has_room() {
+            return;
+        }
+        let message: String =
+            refusal.message.chars().filter(|c| !is_unshowable(*c)).take(LONGEST).collect();
+        let code = refusal.code.as_str();
+        self.publish(&json!({
+            "event": "refused", "by": by, "command": command, "code": code, "message": message,
+        }));
+    }
+}
+
+/// Words for what clients of document 003's interface are let do that others are not.
+fn exception(event: &Value) -> Option<String> {
+    let member = |name: &str| event.get(name).unwrap_or(&Value::Null);
+    let by = member("by").as_str().unwrap_or_default();
+    Some(match member("event").as_str()? {
+        "held" => format!("{by} may hold its velocity for {} ms", member("hold_ms")),
+        "scaled" => {
+            let factor = member("factor").as_f64().unwrap_or_default();
+            format!("{by} is too fast: both of its speeds are scaled by {factor:.3}")
+        }
+        "hold_ended" => match member("reason").as_str()? {
+            "expired" => "stopped: a velocity was held for as long as it may be".into(),
+            "unreachable" => "stopped: a client that held a velocity is out of reach".into(),
+            _ => "stopped: a client that held a velocity may not do so".into(),
+        },
+        "repeats" => {
+            let deadman = member("deadman_ms");
+            format!("{by} repeats its velocities: from now on each counts for {deadman} ms")
+        }
+        _ => return None,
+    })
 }
 
 type Rings = OnceLock<Vec<(&'static str, Arc<Ring>)>>;
@@ -138,8 +193,7 @@ impl Audience for Feed {
 
     fn event(&self, event: Value) {
         self.log(&event);
-        let text = event.to_string();
-        self.events.publish(|form| self.write(form, &Topic::Events, &text).into());
+        self.publish(&event);
     }
 
     fn changed(&self) {

@@ -181,6 +181,11 @@ impl Hub {
         }
     }
 
+    /// The robot whose sensors are streamed to clients of document 003's interface.
+    pub(crate) fn streamed(&self) -> Option<&Arc<Member>> {
+        self.robots.iter().find(|member| member.robot.components.is_some())
+    }
+
     /// The robots that a command is for when it may be for several: the one it names, or all.
     pub(crate) fn robots(&self, name: Option<&str>) -> Result<&[Arc<Member>], Refusal> {
         match name {

@@ -15,6 +15,7 @@ mod frame;
 mod guesses;
 mod http;
 mod hub;
+mod legacy;
 mod listen;
 mod metrics;
 mod refusals;

@@ -66,6 +66,8 @@ pub(crate) struct Writer {
     timeout: Duration,
     /// Runs while a write waits.
     stuck: Option<Pin<Box<Sleep>>>,
+    /// Bytes that the socket took.
+    written: u64,
 }
 
 /// Counts a client for as long as it is there.
@@ -96,7 +98,12 @@ impl Stream {
                 probation: Some(probation),
                 _presence: Presence { hub: Arc::clone(hub), transport },
             },
-            writer: Writer { half: write, timeout: hub.config.write_timeout, stuck: None },
+            writer: Writer {
+                half: write,
+                timeout: hub.config.write_timeout,
+                stuck: None,
+                written: 0,
+            },
         }
     }
 
@@ -171,6 +178,24 @@ impl Writer {
         socket.set_tcp_user_timeout(Some(WATCHED))?;
         Ok(())
     }
+
+    /// Bytes that were written to the client so far.
+    pub(crate) fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// How many of them the client's system has not acknowledged.
+    pub(crate) fn unacknowledged(&self) -> io::Result<u32> {
+        let socket: &TcpStream = self.half.as_ref();
+        sinew_io::unacknowledged(socket.local_addr()?, socket.peer_addr()?)
+    }
+
+    /// Ends the connection such that a client notices which reads no farewell: what it has not taken
+    /// is dropped. Takes effect when the reader has gone, too.
+    pub(crate) fn reset(self) {
+        let _ = SockRef::from(self.half.as_ref()).set_linger(Some(Duration::ZERO));
+        self.half.forget();
+    }
 }
 
 impl AsyncWrite for Writer {
@@ -181,6 +206,7 @@ impl AsyncWrite for Writer {
     ) -> Poll<io::Result<usize>> {
         if let Poll::Ready(written) = Pin::new(&mut self.half).poll_write(context, bytes) {
             self.stuck = None;
+            self.written += *written.as_ref().unwrap_or(&0) as u64;
             return Poll::Ready(written);
         }
         let timeout = self.timeout;

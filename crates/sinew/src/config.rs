@@ -1,6 +1,7 @@
 //! `sinew.toml`, and what the flags of `sinew serve` make of it.
 
 use std::{
+    collections::BTreeSet,
     env, fs,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -17,6 +18,8 @@ use sinew_robot::capability::Capability;
 
 /// The file that is read when it is there and no other is named.
 pub(crate) const DEFAULT_FILE: &str = "sinew.toml";
+/// A robot that no client looks after must not drive far.
+pub(crate) const MAX_HOLD_MS: u64 = 10_000;
 
 /// The whole configuration.
 #[derive(Debug, Clone, Default)]
@@ -88,6 +91,10 @@ pub(crate) struct Server {
     pub(crate) token_file: Option<PathBuf>,
     /// Lets `tcp` listen further than loopback without a token.
     pub(crate) legacy_open: bool,
+    /// How long a velocity is held for clients of document 003's interface.
+    pub(crate) legacy_hold_ms: u64,
+    /// Components that such clients may do everything with, without `confirm`.
+    pub(crate) legacy_confirm: Vec<String>,
     /// Names by which browsers may know this machine, beside addresses and `localhost`.
     pub(crate) hosts: Vec<String>,
     /// Where motions are kept.
@@ -120,7 +127,8 @@ impl Config {
             server: Server { token_file: Some("x".into()), ..Server::default() },
         })?;
         check_keys("", &toml::Value::Table(table), &toml::Value::Table(wanted))?;
-        let Tables { server, robot } = toml::from_str(text)?;
+        let Tables { server, robot }: Tables = toml::from_str(text)?;
+        kind::within("legacy_hold_ms", 0..=MAX_HOLD_MS, server.legacy_hold_ms)?;
         let read = |robot: &kind::Settings| Entry::read(KINDS, robot);
         let robot: Vec<_> = robot.iter().map(read).collect::<Result<_, _>>()?;
         let mut names: Vec<_> = robot.iter().map(|robot| &robot.name).collect();
@@ -129,6 +137,22 @@ impl Config {
             bail!("two robots are named {:?}", pair[0]);
         }
         Ok(Config { server, robot })
+    }
+
+    /// Refuses names of components that no robot has.
+    pub(crate) fn check_components(&self) -> anyhow::Result<()> {
+        let known: BTreeSet<_> =
+            self.robot.iter().flat_map(|robot| robot.kind.components()).collect();
+        for id in &self.server.legacy_confirm {
+            if !known.contains(id.as_str()) {
+                let known = match known.is_empty() {
+                    true => "nothing, for no robot here has components".into(),
+                    false => known.into_iter().collect::<Vec<_>>().join(", "),
+                };
+                bail!("legacy_confirm: wanted {known}, got {id:?}");
+            }
+        }
+        Ok(())
     }
 
     /// As it would stand in a file.
@@ -163,6 +187,8 @@ impl Default for Server {
             http: local(8787),
             token_file: None,
             legacy_open: false,
+            legacy_hold_ms: 2000,
+            legacy_confirm: Vec::new(),
             hosts: Vec::new(),
             library: default_library(),
         }

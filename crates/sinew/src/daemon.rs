@@ -2,7 +2,7 @@
 
 #[cfg(feature = "g1")]
 use std::sync::Arc;
-use std::{net::SocketAddr, thread};
+use std::{net::SocketAddr, thread, time::Duration};
 
 use anyhow::Context;
 #[cfg(feature = "g1")]
@@ -39,6 +39,8 @@ impl Daemon {
             http: config.server.http.0,
             tokens,
             legacy_open: config.server.legacy_open,
+            legacy_hold: Duration::from_millis(config.server.legacy_hold_ms),
+            legacy_confirm: config.server.legacy_confirm.clone(),
             hosts: config.server.hosts.clone(),
             ..sinew_server::Config::default()
         };

@@ -101,6 +101,10 @@ impl Kind for Crl200s {
         &[Capability::Drive, Capability::Components, Capability::Sensors]
     }
 
+    fn components(&self) -> Vec<&'static str> {
+        vacuum::components::COMPONENTS.iter().map(|component| component.id).collect()
+    }
+
     fn schemes(&self) -> &'static [&'static str] {
         &["serial", "sim"]
     }

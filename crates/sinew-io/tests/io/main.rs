@@ -14,4 +14,6 @@ mod orders;
 mod support;
 #[cfg(feature = "g1")]
 mod teaching;
+#[cfg(target_os = "linux")]
+mod unacknowledged;
 mod vacuum;

@@ -1,6 +1,8 @@
+use std::time::Duration;
+
 use sinew_wire::gd32::Command as WireCommand;
 
-use crate::drive;
+use crate::drive::{self, HoldEnd, Speeds};
 
 /// What may be asked of a vacuum, with its arguments checked for form but not yet for limits.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +18,10 @@ pub enum Command {
     Velocity { linear: f32, angular: f32 },
     /// Drive each wheel, m/s.
     Tank { left: f32, right: f32 },
+    /// Drive, scaled to the limits, and held for this long; without it until the dead-man ends it.
+    Lenient { speeds: Speeds, hold: Option<Duration> },
+    /// End a velocity that is held, if one is.
+    LetGo { reason: HoldEnd },
     /// Suction.
     Vacuum { percent: u8 },
     /// Rolling brush.
@@ -66,7 +72,10 @@ impl Command {
     /// Whether it makes the wheels turn.
     pub fn is_motion(&self) -> bool {
         match self {
-            Command::Velocity { .. } | Command::Tank { .. } | Command::Dock => true,
+            Command::Velocity { .. }
+            | Command::Tank { .. }
+            | Command::Lenient { .. }
+            | Command::Dock => true,
             Command::Raw { command, payload } => {
                 let wire = WireCommand::from(*command);
                 matches!(wire, WireCommand::MotorVelocity | WireCommand::MotorSpeed)
@@ -104,6 +113,8 @@ impl From<drive::Command> for Command {
             drive::Command::Reset => Command::DriveReset,
             drive::Command::Velocity { linear, angular } => Command::Velocity { linear, angular },
             drive::Command::Tank { left, right } => Command::Tank { left, right },
+            drive::Command::Lenient { speeds, hold } => Command::Lenient { speeds, hold },
+            drive::Command::LetGo { reason } => Command::LetGo { reason },
             drive::Command::Dock => Command::Dock,
         }
     }

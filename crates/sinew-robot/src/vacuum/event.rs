@@ -2,6 +2,7 @@ use serde::Serialize;
 use sinew_wire::gd32::{FrameBuf, STATUS_LEN, Status};
 
 use super::{DockPhase, LinkState};
+use crate::drive::HoldEnd;
 
 /// What a session wants done.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,6 +74,25 @@ pub enum Event {
     },
     /// No fresh velocity came, so the wheels were stopped.
     DeadmanExpired,
+    /// A velocity counts although its client does not repeat it.
+    Held {
+        /// The client.
+        by: String,
+        /// For how long, at most.
+        hold_ms: u64,
+    },
+    /// A velocity that was held ended, and the wheels were stopped. They may turn again at once.
+    HoldEnded {
+        /// Why.
+        reason: HoldEnd,
+    },
+    /// A client's speeds are over the limits: all that it sends in a row are scaled to them.
+    Scaled {
+        /// The client.
+        by: String,
+        /// By how much the first was.
+        factor: f32,
+    },
     /// A return to the dock went on or ended.
     Dock {
         /// How.

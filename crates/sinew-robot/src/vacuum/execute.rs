@@ -4,10 +4,10 @@ use sinew_wire::gd32::{Body, Command as WireCommand, FrameBuf, Mode, Switch};
 
 use super::{
     Command, Event, LinkState, Session,
-    motion::{self, Drive, NAVIGATION},
+    motion::{self, NAVIGATION},
     outputs::Actuator,
 };
-use crate::{Code, Refusal};
+use crate::{Code, Refusal, drive::Speeds};
 
 impl Session {
     pub(super) fn dispatch(
@@ -21,11 +21,15 @@ impl Session {
             Command::DriveReset => self.emergency_stop(now, by),
             Command::DriveDisable => self.drive_disable(now, by),
             Command::Velocity { linear, angular } => {
-                self.drive(now, received, Drive::Velocity { linear, angular }, by)?;
+                self.drive(now, received, Speeds::Velocity { linear, angular }, by)?;
             }
             Command::Tank { left, right } => {
-                self.drive(now, received, Drive::Tank { left, right }, by)?;
+                self.drive(now, received, Speeds::Tank { left, right }, by)?;
             }
+            Command::Lenient { speeds, hold } => {
+                self.drive_leniently(now, received, speeds, hold, by)?;
+            }
+            Command::LetGo { reason } => self.let_go(now, reason),
             Command::Dock => self.dock(now, received)?,
             Command::Boot => self.boot_again(now, by)?,
             Command::Raw { command, payload } => self.raw(now, received, command, &payload, by)?,
@@ -108,6 +112,8 @@ impl Session {
             | Command::DriveDisable
             | Command::Velocity { .. }
             | Command::Tank { .. }
+            | Command::Lenient { .. }
+            | Command::LetGo { .. }
             | Command::Dock
             | Command::Boot
             | Command::Raw { .. } => {}
@@ -208,12 +214,12 @@ impl Session {
             (WireCommand::MotorVelocity, &[a, b, c, d, e, f, g, h]) => {
                 let linear = i32::from_le_bytes([a, b, c, d]) as f32 / scale;
                 let angular = i32::from_le_bytes([e, f, g, h]) as f32 / scale;
-                return self.drive(now, received, Drive::Velocity { linear, angular }, by);
+                return self.drive(now, received, Speeds::Velocity { linear, angular }, by);
             }
             (WireCommand::MotorSpeed, &[a, b, c, d]) => {
                 let left = f32::from(i16::from_le_bytes([a, b])) / 1000.0;
                 let right = f32::from(i16::from_le_bytes([c, d])) / 1000.0;
-                return self.drive(now, received, Drive::Tank { left, right }, by);
+                return self.drive(now, received, Speeds::Tank { left, right }, by);
             }
             (WireCommand::MotorVelocity, _) => return wanted(8),
             (WireCommand::MotorSpeed, _) => return wanted(4),

@@ -3,16 +3,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sinew_wire::gd32::{
-    self, Body, Command as WireCommand, Flag, FrameBuf, Message, Status, WheelSpeeds,
-};
+use sinew_wire::gd32::{self, Body, Command as WireCommand, Flag, FrameBuf, Status, WheelSpeeds};
 
 use super::{
     Event, LinkState, Session, Settings, Velocity,
     outbox::{command_of, framed, sets_something},
     session::BEAT,
 };
-use crate::{Code, Refusal, later};
+use crate::{
+    Code, Refusal,
+    drive::{HoldEnd, Speeds},
+    later,
+};
 
 /// How long zero velocity is repeated after the wheels were stopped, and beyond that for as long as
 /// they are seen turning. The idle heartbeat would keep the watchdog from stopping a robot that
@@ -36,111 +38,21 @@ const HAZARDS: [Flag; 6] = [
     Flag::CliffRightSide,
 ];
 
-/// What the wheels are to do.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Drive {
-    Velocity { linear: f32, angular: f32 },
-    Tank { left: f32, right: f32 },
-}
-
 /// A velocity in effect.
 #[derive(Debug)]
 pub(super) struct Motion {
-    drive: Drive,
+    speeds: Speeds,
     frame: FrameBuf,
-    /// When it was asked for.
-    pub(super) given: Instant,
+    /// When it ends, unless another comes.
+    pub(super) until: Instant,
+    /// Its client need not repeat it.
+    held: bool,
+    /// It was over a limit.
+    scaled: bool,
     /// It was not sent yet.
     fresh: bool,
     /// It waits for the mode switch to be over.
     waiting: bool,
-}
-
-impl Drive {
-    fn is_zero(self) -> bool {
-        match self {
-            Drive::Velocity { linear, angular } => linear == 0.0 && angular == 0.0,
-            Drive::Tank { left, right } => left == 0.0 && right == 0.0,
-        }
-    }
-
-    fn is_forward(self) -> bool {
-        match self {
-            Drive::Velocity { linear, .. } => linear > 0.0,
-            Drive::Tank { left, right } => left + right > 0.0,
-        }
-    }
-
-    /// The frame to send, if the limits allow it.
-    fn checked(self, settings: &Settings) -> Result<FrameBuf, Refusal> {
-        let invalid = |error| Refusal::invalid(format!("drive: {error}"));
-        let body = match self {
-            Drive::Velocity { linear, angular } => {
-                within("linear", linear, settings.max_linear, "m/s")?;
-                within("angular", angular, settings.max_angular, "rad/s")?;
-                let mut wire = settings.profile.velocity(linear, angular).map_err(invalid)?;
-                let scale = settings.profile.velocity_scale;
-                wire.linear = not_over(wire.linear, settings.max_linear * scale);
-                wire.angular = not_over(wire.angular, settings.max_angular * scale);
-                Body::Velocity(wire)
-            }
-            Drive::Tank { left, right } => {
-                within("left", left, settings.max_linear, "m/s")?;
-                within("right", right, settings.max_linear, "m/s")?;
-                // In double precision, so that speeds chosen to turn at the limit are allowed.
-                let turn = (f64::from(right) - f64::from(left)) / f64::from(settings.wheel_base);
-                let most = f64::from(settings.max_angular);
-                if turn.is_nan() || turn.abs() > most * (1.0 + 1e-6) {
-                    let message = format!(
-                        "drive: left {left} and right {right} m/s turn at {turn:.3} rad/s, \
-                         wanted at most {most} either way"
-                    );
-                    return Err(Refusal::invalid(message));
-                }
-                let mut wire = WheelSpeeds::from_metres(left, right).map_err(invalid)?;
-                wire.left = not_over(wire.left.into(), settings.max_linear * 1000.0) as i16;
-                wire.right = not_over(wire.right.into(), settings.max_linear * 1000.0) as i16;
-                turn_not_over(&mut wire, most * f64::from(settings.wheel_base) * 1000.0);
-                Body::WheelSpeeds(wire)
-            }
-        };
-        Message::from(body).frame().map_err(invalid)
-    }
-
-    fn velocity(self, settings: &Settings) -> Velocity {
-        match self {
-            Drive::Velocity { linear, angular } => Velocity { linear, angular },
-            Drive::Tank { left, right } => Velocity {
-                linear: f32::midpoint(left, right),
-                angular: (right - left) / settings.wheel_base,
-            },
-        }
-    }
-}
-
-/// Refuses what is over a limit or no number; never clamps.
-fn within(field: &str, value: f32, most: f32, unit: &str) -> Result<(), Refusal> {
-    if value.abs() <= most {
-        return Ok(());
-    }
-    let message = format!("drive: {field}: wanted -{most} to {most} {unit}, got {value}");
-    Err(Refusal::invalid(message))
-}
-
-/// A speed in wire units that was allowed as a number but may have been rounded over its limit.
-fn not_over(wire: i32, most: f32) -> i32 {
-    let over = f64::from(wire.unsigned_abs()) > f64::from(most) * (1.0 + 1e-6);
-    if over { wire - wire.signum() } else { wire }
-}
-
-/// The same for the turn of wheels that were both rounded apart. Never adds to forward motion.
-fn turn_not_over(wheels: &mut WheelSpeeds, most: f64) {
-    let WheelSpeeds { left, right } = wheels;
-    if (f64::from(*left) - f64::from(*right)).abs() <= most * (1.0 + 1e-6) {
-        return;
-    }
-    let (slower, faster) = if *left < *right { (left, right) } else { (right, left) };
-    if *faster > 0 { *faster -= 1 } else { *slower += 1 }
 }
 
 /// The hazards that a status packet shows.
@@ -177,26 +89,79 @@ impl Session {
         &mut self,
         now: Instant,
         received: Instant,
-        drive: Drive,
+        speeds: Speeds,
         by: &str,
     ) -> Result<(), Refusal> {
-        let frame = drive.checked(&self.settings)?;
+        speeds.check(&self.settings)?;
+        self.set_off(now, received, speeds, None, by)
+    }
+
+    /// The same for a client that knows neither limits nor dead-man.
+    pub(super) fn drive_leniently(
+        &mut self,
+        now: Instant,
+        received: Instant,
+        speeds: Speeds,
+        hold: Option<Duration>,
+        by: &str,
+    ) -> Result<(), Refusal> {
+        let (speeds, factor) = speeds.scaled(&self.settings)?;
+        let known = self.motion.as_ref().is_some_and(|motion| motion.scaled);
+        self.set_off(now, received, speeds, hold, by)?;
+        let Some(motion) = &mut self.motion else { return Ok(()) };
+        motion.scaled = factor < 1.0;
+        let held = motion.held;
+        // Once, however often it is repeated.
+        if factor < 1.0 && !known {
+            self.event(Event::Scaled { by: by.into(), factor: factor as f32 });
+        }
+        if let Some(hold) = hold.filter(|_| held) {
+            let hold_ms = hold.as_millis() as u64;
+            self.event(Event::Held { by: by.into(), hold_ms });
+        }
+        Ok(())
+    }
+
+    /// Drives at speeds that are within the limits, for the dead-man's time or for as long as they
+    /// are held.
+    fn set_off(
+        &mut self,
+        now: Instant,
+        received: Instant,
+        speeds: Speeds,
+        hold: Option<Duration>,
+        by: &str,
+    ) -> Result<(), Refusal> {
+        let frame = speeds.frame(&self.settings)?;
         self.may_move(now)?;
-        let mut given = now;
-        if !drive.is_zero() {
-            self.is_recent(now, received)?;
-            self.may_go(drive)?;
-            given = received;
+        let deadman = self.settings.deadman;
+        let mut until = later(now, deadman);
+        if !speeds.is_zero() {
+            let counts = hold.unwrap_or(deadman);
+            // Holding makes nothing fresh that came long ago.
+            self.is_younger(now, received, counts.min(deadman))?;
+            self.may_go(speeds)?;
+            until = later(received, counts);
         }
         if self.docking.is_some() {
             self.abandon_dock(now, format!("{by} drives"), true);
         }
         let waiting = self.outputs.is_settling(now);
-        self.motion = Some(Motion { drive, frame, given, fresh: true, waiting });
+        let held = hold.is_some() && !speeds.is_zero();
+        let fresh = true;
+        self.motion = Some(Motion { speeds, frame, until, held, scaled: false, fresh, waiting });
         if !waiting {
             self.send_velocity(now);
         }
         Ok(())
+    }
+
+    /// Ends a velocity that is held, if one is. Does not latch.
+    pub(super) fn let_go(&mut self, now: Instant, reason: HoldEnd) {
+        if self.motion.as_ref().is_some_and(|motion| motion.held) {
+            self.halt(now);
+            self.event(Event::HoldEnded { reason });
+        }
     }
 
     /// Whether anything may be asked of the wheels at all.
@@ -221,7 +186,11 @@ impl Session {
 
     /// Whether what came at `received` still counts.
     pub(super) fn is_recent(&self, now: Instant, received: Instant) -> Result<(), Refusal> {
-        let (age, most) = (now.saturating_duration_since(received), self.settings.deadman);
+        self.is_younger(now, received, self.settings.deadman)
+    }
+
+    fn is_younger(&self, now: Instant, received: Instant, most: Duration) -> Result<(), Refusal> {
+        let age = now.saturating_duration_since(received);
         if age < most {
             return Ok(());
         }
@@ -233,7 +202,7 @@ impl Session {
         Err(Refusal::new(Code::NotReady, message))
     }
 
-    fn may_go(&self, drive: Drive) -> Result<(), Refusal> {
+    fn may_go(&self, speeds: Speeds) -> Result<(), Refusal> {
         let not_ready = |message: String| Err(Refusal::new(Code::NotReady, message));
         if self.state.mode != NAVIGATION {
             let mode = self.state.mode;
@@ -248,7 +217,7 @@ impl Session {
             );
         };
         let hazards = hazards(&status);
-        if drive.is_forward() && !hazards.is_empty() {
+        if speeds.is_forward() && !hazards.is_empty() {
             let what = hazards.join(", ");
             return not_ready(format!(
                 "{what}: only backwards or turning in place until it clears"
@@ -260,14 +229,18 @@ impl Session {
     /// The session drives by itself, within its limits; sent with the next beat.
     pub(super) fn steer_to(&mut self, now: Instant, linear: f64, angular: f64) {
         let Settings { max_linear, max_angular, .. } = self.settings;
-        let drive = Drive::Velocity {
+        let speeds = Speeds::Velocity {
             linear: (linear as f32).min(max_linear).max(-max_linear),
             angular: (angular as f32).min(max_angular).max(-max_angular),
         };
-        if let Ok(frame) = drive.checked(&self.settings) {
+        if speeds.check(&self.settings).is_ok()
+            && let Ok(frame) = speeds.frame(&self.settings)
+        {
             let waiting = self.outputs.is_settling(now);
-            self.state.velocity = drive.velocity(&self.settings);
-            self.motion = Some(Motion { drive, frame, given: now, fresh: false, waiting });
+            self.state.velocity = speeds.velocity(&self.settings);
+            let until = later(now, self.settings.deadman);
+            let (held, scaled, fresh) = (false, false, false);
+            self.motion = Some(Motion { speeds, frame, until, held, scaled, fresh, waiting });
         }
     }
 
@@ -283,9 +256,9 @@ impl Session {
     fn send_velocity(&mut self, now: Instant) {
         let Some(motion) = &mut self.motion else { return };
         motion.waiting = false;
-        let (drive, frame) = (motion.drive, motion.frame);
-        self.state.velocity = drive.velocity(&self.settings);
-        if drive.is_zero() && self.outbox.moves() {
+        let (speeds, frame) = (motion.speeds, motion.frame);
+        self.state.velocity = speeds.velocity(&self.settings);
+        if speeds.is_zero() && self.outbox.moves() {
             motion.fresh = false;
             self.send_zeros(now);
         } else if self.velocity_at.is_none_or(|at| now >= later(at, BEAT)) {
@@ -332,14 +305,16 @@ impl Session {
         }
     }
 
-    /// The deadman: a velocity that no client renews ends.
+    /// The deadman: a velocity that no client renews ends, and so does one that was held too long.
     pub(super) fn expire(&mut self, now: Instant) {
         let Some(motion) = &self.motion else { return };
-        if now < later(motion.given, self.settings.deadman) {
+        if now < motion.until {
             return;
         }
-        if motion.drive.is_zero() {
+        if motion.speeds.is_zero() {
             self.motion = None;
+        } else if motion.held {
+            self.let_go(now, HoldEnd::Expired);
         } else {
             self.halt(now);
             self.event(Event::DeadmanExpired);
@@ -348,7 +323,7 @@ impl Session {
 
     /// A bumper or a cliff ends forward motion.
     pub(super) fn reflex(&mut self, now: Instant, status: &Status) {
-        if !self.motion.as_ref().is_some_and(|motion| motion.drive.is_forward()) {
+        if !self.motion.as_ref().is_some_and(|motion| motion.speeds.is_forward()) {
             return;
         }
         let what = hazards(status);

@@ -199,7 +199,7 @@ impl Session {
             self.retry_at,
             self.incomplete_since.map(|since| later(since, INCOMPLETE)),
             self.silence_deadline(),
-            self.motion.as_ref().map(|motion| later(motion.given, self.settings.deadman)),
+            self.motion.as_ref().map(|motion| motion.until),
             self.boot.as_ref().map(Boot::timeout),
             self.outputs.timeout(),
             self.docking.as_ref().map(|docking| docking.timeout(&self.settings)),

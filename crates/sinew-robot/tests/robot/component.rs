@@ -185,6 +185,24 @@ fn plain_numbers_and_booleans_are_accepted_too() {
 }
 
 #[test]
+fn types_of_numbers_are_taken_for_one_another_where_the_value_fits() {
+    let speed = |value: Value| json!({"type": "Configure", "config": {"speed": value}});
+    let drive =
+        |value: Value| json!({"type": "Configure", "config": {"linear": value, "angular": 0}});
+    for tag in ["U8", "U16", "U32", "U64", "I8", "I16", "I32", "I64", "F32", "F64"] {
+        assert_eq!(control("vacuum", speed(json!({tag: 50}))), Ok(Command::Vacuum { percent: 50 }));
+        let velocity = Command::Velocity { linear: 1.0, angular: 0.0 };
+        assert_eq!(control("drive", drive(json!({tag: 1}))), Ok(velocity), "{tag}");
+    }
+    for tag in ["F32", "F64"] {
+        let velocity = Command::Velocity { linear: -0.2, angular: 0.0 };
+        assert_eq!(control("drive", drive(json!({tag: -0.2}))), Ok(velocity), "{tag}");
+        let whole = control("vacuum", speed(json!({tag: 50.0})));
+        assert_eq!(whole, Ok(Command::Vacuum { percent: 50 }), "{tag}");
+    }
+}
+
+#[test]
 fn bad_values_are_refused_with_what_was_wanted_and_what_came() {
     let configure = |config: Value| json!({"type": "Configure", "config": config});
     let cases: Vec<(&str, Value, &[&str])> = vec![
@@ -204,7 +222,14 @@ fn bad_values_are_refused_with_what_was_wanted_and_what_came() {
         ("drive", configure(json!({"linear": {"F32": "Infinity"}, "angular": 0})), &["finite"]),
         ("drive", configure(json!({"linear": null, "angular": 0})), &["finite", "null"]),
         ("drive", configure(json!({"linear": 1e39, "angular": 0})), &["finite"]),
-        ("drive", configure(json!({"linear": {"U8": 1}, "angular": 0})), &["F32"]),
+        (
+            "drive",
+            configure(json!({"linear": {"U8": 0.5}, "angular": 0})),
+            &["F32", r#"{"U8":0.5}"#],
+        ),
+        ("drive", configure(json!({"linear": {"F64": 1e39}, "angular": 0})), &["F32", "1e+39"]),
+        ("drive", configure(json!({"linear": {"Bool": true}, "angular": 0})), &["F32", "Bool"]),
+        ("drive", configure(json!({"linear": {"F32": true}, "angular": 0})), &["F32", "true"]),
         ("drive", configure(json!({"linear": {"F32": 1, "U8": 1}, "angular": 0})), &["F32"]),
         ("drive", configure(json!({"linear": 0, "angular": 0, "speed": 0})), &["speed"]),
         ("drive", json!({"type": "Enable", "config": {"mode": 1}}), &["0 or 2", "1"]),
@@ -214,6 +239,15 @@ fn bad_values_are_refused_with_what_was_wanted_and_what_came() {
         ("vacuum", configure(json!({"speed": -1})), &["0 to 100", "-1"]),
         ("vacuum", configure(json!({"speed": 50.5})), &["whole", "50.5"]),
         ("vacuum", configure(json!({"speed": {"U8": 300}})), &["0 to 100"]),
+        (
+            "vacuum",
+            configure(json!({"speed": {"U32": 101}})),
+            &["0 to 100", "U8", r#"{"U32":101}"#],
+        ),
+        ("vacuum", configure(json!({"speed": {"I64": -1}})), &["0 to 100", "-1"]),
+        ("vacuum", configure(json!({"speed": {"F64": 50.5}})), &["whole", "50.5"]),
+        ("vacuum", configure(json!({"speed": {"String": "50"}})), &["0 to 100", "String"]),
+        ("led", configure(json!({"state": {"I8": 200}})), &["U8", r#"{"I8":200}"#]),
         ("vacuum", configure(json!({"speed": [1]})), &["0 to 100"]),
         ("vacuum", configure(json!({"power": 1})), &["speed", "power"]),
         ("vacuum", configure(json!([1])), &["object"]),

@@ -7,6 +7,7 @@ mod boot;
 mod component;
 mod dock;
 mod drive;
+mod hold;
 mod link;
 mod odometry;
 mod order;

@@ -1,6 +1,7 @@
 //! What a client with a connection may ask.
 
 use std::{
+    mem::take,
     sync::{Arc, atomic::Ordering},
     time::Instant,
 };
@@ -10,7 +11,10 @@ use sinew_api::{Access, Authenticated, Message, Request, Subscribed, Topic};
 use sinew_robot::{Code, Refusal};
 use tokio::time::sleep_until;
 
-use super::{Connection, Phase, Watched};
+use super::{
+    Connection, Phase, Watched,
+    work::{Asked, Work},
+};
 use crate::{
     dispatch::{Outcome, Own, Via, data},
     frame::Framing,
@@ -28,21 +32,31 @@ enum Answer {
 
 impl Connection {
     pub(super) fn ask(&mut self, request: Request, stamp: Stamp) {
-        let Request { req, asked } = request;
+        let Request { req, asked: message } = request;
+        let mut asked = Asked::by(req);
         let mut greeting = Vec::new();
-        let answer =
-            asked.and_then(|message| self.decide(req.as_ref(), message, stamp, &mut greeting));
+        let answer = message.and_then(|message| {
+            asked.shown = self.shown(&message);
+            self.decide(&mut asked, message, stamp, &mut greeting)
+        });
         match answer {
             Ok(Answer::Later) => {}
-            Ok(Answer::Data(data)) => self.respond(req.as_ref(), &Ok(data)),
-            Err(refusal) => self.respond(req.as_ref(), &Err(refusal)),
+            Ok(Answer::Data(data)) => self.respond(&asked, &Ok(data)),
+            Err(refusal) => self.respond(&asked, &Err(refusal)),
         }
         self.out.append(&mut greeting);
     }
 
+    /// What is shown to others if it is refused to a client that is not told.
+    fn shown(&self, message: &Message) -> Option<(Arc<Member>, String)> {
+        let meant = || self.hub.robot(message.robot.as_deref(), message.rules().capability).ok();
+        let member = self.is_legacy().then(|| meant().or(self.hub.streamed())).flatten()?;
+        Some((Arc::clone(member), message.described()))
+    }
+
     fn decide(
         &mut self,
-        req: Option<&Value>,
+        asked: &mut Asked,
         message: Message,
         stamp: Stamp,
         greeting: &mut Vec<u8>,
@@ -56,29 +70,33 @@ impl Connection {
             false => self.introduce()?,
         }
         let robot = message.robot.clone();
-        match hub.dispatch(&client, message, stamp, Via::Connection)? {
+        let via = match self.is_legacy() {
+            true => Via::Legacy(&mut self.legacy),
+            false => Via::Connection,
+        };
+        match hub.dispatch(&client, message, stamp, via)? {
             Outcome::Data(data) => {
                 let _ = self.introduce();
                 Ok(Answer::Data(data))
             }
             Outcome::Job(job) => {
                 let _ = self.introduce();
-                self.begin(req, job)
+                self.begin(asked, job)
             }
-            Outcome::Own(own) => self.own(req, robot.as_deref(), own, greeting),
+            Outcome::Own(own) => self.own(asked, robot.as_deref(), own, greeting),
         }
     }
 
     /// What is about this connection.
     fn own(
         &mut self,
-        req: Option<&Value>,
+        asked: &mut Asked,
         robot: Option<&str>,
         own: Own,
         greeting: &mut Vec<u8>,
     ) -> Result<Answer, Refusal> {
         match own {
-            Own::Auth { token, name } => self.authenticate(req, token.as_deref(), name),
+            Own::Auth { token, name } => self.authenticate(asked, token.as_deref(), name),
             Own::TakeControl { name } => self.take_control(robot, name).map(Answer::Data),
             Own::Subscribe { topics, max_hz } => {
                 self.subscribe(robot, &topics, max_hz, greeting).map(Answer::Data)
@@ -87,11 +105,14 @@ impl Connection {
     }
 
     /// Puts a command among those of this client.
-    fn begin(&mut self, req: Option<&Value>, job: Job) -> Result<Answer, Refusal> {
+    fn begin(&mut self, asked: &mut Asked, job: Job) -> Result<Answer, Refusal> {
         if job.lasts() && self.watched == Watched::No {
             self.watched = Watched::Wanted;
         }
-        self.work.add(req.cloned(), job)?;
+        self.work.add(take(asked), job).map_err(|given| {
+            *asked = given;
+            Work::too_many()
+        })?;
         Ok(Answer::Later)
     }
 
@@ -120,7 +141,7 @@ impl Connection {
 
     fn authenticate(
         &mut self,
-        req: Option<&Value>,
+        asked: &mut Asked,
         token: Option<&str>,
         name: Option<String>,
     ) -> Result<Answer, Refusal> {
@@ -137,7 +158,7 @@ impl Connection {
                         refusal.clone()
                     })?;
                     drop(client);
-                    self.refuse_at(at, req.cloned(), refusal);
+                    self.refuse_at(at, take(asked), refusal);
                     return Ok(Answer::Later);
                 }
             }
@@ -153,10 +174,10 @@ impl Connection {
     }
 
     /// Refuses something, but not before this time.
-    fn refuse_at(&mut self, at: Instant, req: Option<Value>, refusal: Refusal) {
+    fn refuse_at(&mut self, at: Instant, asked: Asked, refusal: Refusal) {
         self.work.add_running(Box::pin(async move {
             sleep_until(at.into()).await;
-            (req, Err(refusal))
+            (asked, Err(refusal))
         }));
     }
 
@@ -245,8 +266,7 @@ impl Connection {
             return;
         }
         let hub = Arc::clone(&self.hub);
-        let has = |member: &&Arc<Member>| member.robot.components.is_some();
-        let Some(member) = hub.robots.iter().find(has) else { return };
+        let Some(member) = hub.streamed() else { return };
         let mut greeting = Vec::new();
         for group in &member.groups {
             let topic = Topic::Sensors((*group).into());

@@ -31,7 +31,10 @@ use tokio::{
     time::{Instant, sleep, timeout, timeout_at},
 };
 
-use super::{Connection, Ended, read, wait_until};
+use super::{
+    Connection, read, wait_until,
+    work::{Asked, Ended},
+};
 use crate::{
     dispatch::{Outcome, Via},
     frame::{Decoder, Framing, Incoming, MAX_MESSAGE, SMALL_MESSAGE},
@@ -72,7 +75,8 @@ pub(super) enum FromFront {
     },
     /// A stop that was carried out: its answer, or what gives it.
     Stopped(Option<Value>, Result<Value, Refusal>),
-    Stopping(Boxed<'static, Ended>),
+    /// The same, and whether it had a `req`.
+    Stopping(bool, Boxed<'static, Ended>),
     /// A message that was not stored, and why.
     Skipped(Refusal),
     Ping(BytesMut),
@@ -93,6 +97,8 @@ pub(super) struct Peer {
     dropped: AtomicU64,
     /// Told when the connection broke, or its place is needed.
     pub(super) broken: Notify,
+    /// The client gets no last word: the connection is to be reset.
+    pub(super) is_reset: AtomicBool,
 }
 
 pub(super) type Inbox = UnboundedReceiver<FromFront>;
@@ -131,6 +137,7 @@ impl FrontHalf {
             room: Notify::new(),
             dropped: AtomicU64::new(0),
             broken: Notify::new(),
+            is_reset: AtomicBool::new(false),
         };
         let stamp = hub.stamp();
         FrontHalf {
@@ -177,7 +184,7 @@ impl FrontHalf {
         self.leave();
         self.large = None;
         if let Some(other_half) = self.other_half.take() {
-            linger(&mut self.reader, &other_half).await;
+            linger(&mut self.reader, &other_half, &self.peer).await;
         }
     }
 
@@ -228,7 +235,12 @@ impl FrontHalf {
                 self.peer.room.notified().await;
             }
         };
-        timeout(PATIENCE, read).await.is_ok() && self.peer.seat.is_known()
+        tokio::select! {
+            _ = timeout(PATIENCE, read) => {}
+            // It reads no more.
+            () = closed(self.other_half.as_ref()) => {}
+        }
+        self.peer.seat.is_known()
     }
 
     /// Takes the messages that are there; false when nothing more is to be received.
@@ -342,7 +354,9 @@ impl FrontHalf {
         let item = match self.hub.dispatch(&client, message, self.stamp, Via::Connection) {
             Ok(Outcome::Data(data)) => FromFront::Stopped(req, Ok(data)),
             Ok(Outcome::Job(job)) => {
-                FromFront::Stopping(begun(Box::pin(async move { (req, job.run().await) })))
+                let (uses_req, asked) = (req.is_some(), Asked::by(req));
+                let running = Box::pin(async move { (asked, job.run().await) });
+                FromFront::Stopping(uses_req, begun(running))
             }
             Ok(Outcome::Own(_)) => return None,
             Err(refusal) => FromFront::Stopped(req, Err(refusal)),
@@ -466,7 +480,7 @@ impl FromFront {
         let bytes = match self {
             FromFront::Message { text, .. } | FromFront::Ping(text) => text.len(),
             // What is sent back with the answer may be as long as the message was.
-            FromFront::Stopped(..) | FromFront::Stopping(_) => MAX_URGENT,
+            FromFront::Stopped(..) | FromFront::Stopping(..) => MAX_URGENT,
             _ => 0,
         };
         bytes + QUEUE.1
@@ -491,10 +505,12 @@ async fn closed(other_half: Option<&UnboundedSender<FromFront>>) {
 
 /// Reads what a client still sends until the other half has said its last word, and for a moment
 /// after it.
-async fn linger(reader: &mut Reader, other_half: &UnboundedSender<FromFront>) {
+async fn linger(reader: &mut Reader, other_half: &UnboundedSender<FromFront>, peer: &Peer) {
     let over = async {
         other_half.closed().await;
-        sleep(LINGER.0).await;
+        if !peer.is_reset.load(Ordering::Acquire) {
+            sleep(LINGER.0).await;
+        }
     };
     let mut rest = reader.take(LINGER.1);
     let mut sink = tokio::io::sink();

@@ -1,23 +1,38 @@
-use std::{collections::VecDeque, future::poll_fn, task::Poll};
+use std::{collections::VecDeque, future::poll_fn, sync::Arc, task::Poll};
 
 use serde_json::Value;
 use sinew_robot::{Code, Refusal, capability::Boxed};
 
 use super::front::begun;
-use crate::hub::Job;
+use crate::hub::{Job, Member};
 
 /// Commands that may wait for those before them.
 const MAX_WAITING: usize = 64;
 
-/// A command's `req`, and how it ended.
-pub(super) type Ended = (Option<Value>, Result<Value, Refusal>);
+/// What a reply is to.
+#[derive(Default)]
+pub(super) struct Asked {
+    /// Is sent back with it.
+    pub(super) req: Option<Value>,
+    /// The robot and the command, where its refusal is shown to others.
+    pub(super) shown: Option<(Arc<Member>, String)>,
+}
+
+impl Asked {
+    pub(super) fn by(req: Option<Value>) -> Self {
+        Asked { req, shown: None }
+    }
+}
+
+/// What was asked, and how it ended.
+pub(super) type Ended = (Asked, Result<Value, Refusal>);
 
 /// The commands of a client: one after the other, except those that stop.
 #[derive(Default)]
 pub(super) struct Work {
     running: Option<Boxed<'static, Ended>>,
     urgent: Vec<Boxed<'static, Ended>>,
-    waiting: VecDeque<(Option<Value>, Job)>,
+    waiting: VecDeque<(Asked, Job)>,
 }
 
 impl Work {
@@ -25,16 +40,22 @@ impl Work {
         self.running.is_none() && self.urgent.is_empty() && self.waiting.is_empty()
     }
 
-    pub(super) fn add(&mut self, req: Option<Value>, job: Job) -> Result<(), Refusal> {
+    /// Adds one; one too many is given back.
+    pub(super) fn add(&mut self, asked: Asked, job: Job) -> Result<(), Asked> {
         if job.is_urgent() {
-            self.add_running(begun(Box::pin(run(req, job))));
+            self.add_running(begun(Box::pin(run(asked, job))));
         } else if self.waiting.len() < MAX_WAITING {
-            self.waiting.push_back((req, job));
+            self.waiting.push_back((asked, job));
         } else {
-            let message = format!("{MAX_WAITING} commands of this client are waiting already");
-            return Err(Refusal::new(Code::Busy, message));
+            return Err(asked);
         }
         Ok(())
+    }
+
+    /// Why one too many is refused.
+    pub(super) fn too_many() -> Refusal {
+        let message = format!("{MAX_WAITING} commands of this client are waiting already");
+        Refusal::new(Code::Busy, message)
     }
 
     /// Adds one that waits for no other. One too many is dropped: what it was to do is done, only
@@ -62,9 +83,9 @@ impl Work {
             }
             if begins
                 && self.running.is_none()
-                && let Some((req, job)) = self.waiting.pop_front()
+                && let Some((asked, job)) = self.waiting.pop_front()
             {
-                self.running = Some(Box::pin(run(req, job)));
+                self.running = Some(Box::pin(run(asked, job)));
             }
             let Some(running) = &mut self.running else { return Poll::Pending };
             running.as_mut().poll(context).map(|ended| {
@@ -76,6 +97,6 @@ impl Work {
     }
 }
 
-async fn run(req: Option<Value>, job: Job) -> Ended {
-    (req, job.run().await)
+async fn run(asked: Asked, job: Job) -> Ended {
+    (asked, job.run().await)
 }

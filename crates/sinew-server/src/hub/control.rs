@@ -3,6 +3,7 @@ use std::{
     future::poll_fn,
     net::IpAddr,
     sync::{Arc, Mutex},
+    task::{Context, Poll, Waker},
     time::Instant,
 };
 
@@ -11,6 +12,7 @@ use sinew_api::{Access, Rules};
 use sinew_robot::{
     Code, Epoch, Order, OrderKind, Origin, Presence, Refusal,
     capability::{Audience, Capability, Nature, Robot, Task},
+    drive::{self, HoldEnd},
 };
 
 use crate::{feed::Feed, lock};
@@ -116,6 +118,28 @@ impl Member {
         Ok(Job { member, client, task, rules, stamp })
     }
 
+    /// Ends the velocity that a client holds, if it still has the controls; false when the robot has
+    /// too much to do to hear it. What comes of it is an event.
+    pub(crate) fn let_go(&self, client: &Client, stamp: Stamp, reason: HoldEnd) -> bool {
+        let Some(drive) = &self.robot.drive else { return true };
+        let Ok(task) = drive.drive(drive::Command::LetGo { reason }) else { return true };
+        let control = lock(&self.control);
+        if control.holder.as_ref().is_none_or(|holder| holder.id != client.id) {
+            return true;
+        }
+        // The first poll puts it on its way, before the controls are taken or freed.
+        let mut running = task.run(self.origin(client, stamp));
+        let begun = running.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        !matches!(begun, Poll::Ready(Err(refusal)) if refusal.code == Code::Busy)
+    }
+
+    fn origin(&self, client: &Client, stamp: Stamp) -> Origin {
+        let Stamp { epoch, received } = stamp;
+        let (by, robot) = (Arc::clone(&client.name), Arc::clone(&self.name));
+        let presence = client.presence.clone();
+        Origin { by, client: client.id, robot, epoch, received, presence }
+    }
+
     fn check_holder(&self, holder: &Client, client: &Client) -> Result<(), Refusal> {
         if holder.id == client.id {
             return Ok(());
@@ -192,11 +216,7 @@ impl Job {
     pub(crate) async fn run(self) -> Result<Value, Refusal> {
         let Job { member, client, task, rules, stamp } = self;
         let nature = task.nature;
-        let Stamp { epoch, received } = stamp;
-        let (by, robot) = (Arc::clone(&client.name), Arc::clone(&member.name));
-        let presence = client.presence.clone();
-        let origin = Origin { by, client: client.id, robot, epoch, received, presence };
-        let mut execution = task.run(origin);
+        let mut execution = task.run(member.origin(&client, stamp));
         let mut begun = false;
         poll_fn(|context| {
             if begun {

@@ -114,16 +114,6 @@ async fn a_message_may_come_byte_by_byte_after_the_silence() {
 }
 
 #[tokio::test]
-async fn a_length_over_the_limit_is_told_and_ends_the_connection() {
-    let server = start();
-    let mut client = server.legacy().await;
-    client.0.write_all(&(2u32 << 20).to_be_bytes()).await.expect("is connected");
-    let answer = client.next_of("reply").await;
-    assert_eq!(answer["error"]["code"], "too_large");
-    assert_eq!(client.try_next().await, None);
-}
-
-#[tokio::test]
 async fn rubbish_between_messages_does_not_end_the_connection() {
     let server = start();
     let mut client = Legacy(TcpStream::connect(server.at.tcp.expect("listens")).await.expect("ok"));

@@ -2,6 +2,7 @@
 
 mod commands;
 mod control;
+mod hold;
 mod hostile;
 mod http;
 mod legacy;

@@ -197,6 +197,10 @@ impl Drive for Double {
     fn drive(&self, command: drive::Command) -> Result<Task, Refusal> {
         Ok(self.task(command.into()))
     }
+
+    fn deadman(&self) -> Duration {
+        Duration::from_millis(300)
+    }
 }
 
 impl Components for Double {

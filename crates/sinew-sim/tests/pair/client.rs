@@ -3,7 +3,10 @@
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use sinew_robot::vacuum::{Command, LinkState as Link};
+use sinew_robot::{
+    drive::{HoldEnd, Speeds},
+    vacuum::{Command, LinkState as Link},
+};
 
 use crate::harness::{Pair, ms};
 
@@ -19,6 +22,8 @@ enum Mood {
         left: f32,
         right: f32,
     },
+    /// Presses a button and lets go of it, as one that knows neither limits nor dead-man.
+    Pressing,
     /// Another velocity every time.
     Erratic,
     /// Anything, in any order.
@@ -67,6 +72,10 @@ impl Client {
                 pair.execute(Command::Velocity { linear, angular }).is_err()
             }
             Mood::Tank { left, right } => pair.execute(Command::Tank { left, right }).is_err(),
+            Mood::Pressing => {
+                let command = self.button();
+                pair.execute(command).is_err()
+            }
             Mood::Erratic => {
                 let command = self.velocity();
                 pair.execute(command).is_err()
@@ -123,7 +132,11 @@ impl Client {
             }
             _ => {}
         }
-        self.mood = match self.rng.u8(0..12) {
+        self.mood = match self.rng.u8(0..14) {
+            12 | 13 => {
+                self.period = ms(self.rng.u64(20..900));
+                Mood::Pressing
+            }
             0 | 1 => Mood::Silent,
             2..=5 => {
                 let linear = self.rng.f32() * 0.5 - 0.2;
@@ -148,6 +161,25 @@ impl Client {
 
     fn signed(&mut self, most: f32) -> f32 {
         (self.rng.f32() * 2.0 - 1.0) * most
+    }
+
+    /// A press, a release, or what ends a press by itself.
+    fn button(&mut self) -> Command {
+        let hold = match self.rng.u8(0..4) {
+            0 => None,
+            _ => Some(ms([50, 400, 2000][self.rng.usize(0..3)])),
+        };
+        let speeds = match self.rng.u8(0..6) {
+            0 => Speeds::Velocity { linear: 0.0, angular: 0.0 },
+            1 => {
+                let reason = HoldEnd::Unreachable;
+                return Command::LetGo { reason };
+            }
+            2 => Speeds::Tank { left: self.signed(0.8), right: self.signed(0.8) },
+            3 => Speeds::Velocity { linear: self.signed(f32::MAX), angular: f32::NAN },
+            _ => Speeds::Velocity { linear: self.signed(0.6), angular: self.signed(3.0) },
+        };
+        Command::Lenient { speeds, hold }
     }
 
     /// Speeds at, near and over the limits, and no speeds at all.
@@ -204,6 +236,7 @@ impl Client {
             26 if self.reckless => Command::MainBoard { on: false },
             27 if self.reckless => Command::MainBoardRestart,
             28 if self.reckless => Command::Boot,
+            29 => self.button(),
             _ => self.raw(),
         }
     }

@@ -1,9 +1,12 @@
 //! What the host may do to the wheels, told from outside: by what was asked and answered, and by
 //! the events it gave. It knows nothing of how the session keeps its promises.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use sinew_robot::vacuum::{Command, DockEvent, Event, LinkState as Link};
+use sinew_robot::{
+    drive::Speeds,
+    vacuum::{Command, DockEvent, Event, LinkState as Link},
+};
 use sinew_wire::gd32::{Body, Flag, Profile, Status, WheelSpeeds};
 
 use crate::wire::{Wire, framed};
@@ -13,6 +16,8 @@ use crate::wire::{Wire, framed};
 pub(crate) struct Wanted {
     pub(crate) frame: Wire,
     pub(crate) given: Instant,
+    /// For how long it may be carried out; none is the dead-man's time.
+    pub(crate) hold: Option<Duration>,
 }
 
 /// What is allowed now.
@@ -90,6 +95,9 @@ impl Model {
                 (self.docking, self.wanted, self.off) = (Some(now), None, false);
             }
             Command::Boot => self.stopped(),
+            Command::LetGo { .. } => {
+                self.wanted = self.wanted.take().filter(|wanted| wanted.hold.is_none());
+            }
             Command::McuSleep | Command::MainBoard { on: false } | Command::MainBoardRestart => {
                 self.wanted = None;
             }
@@ -106,7 +114,7 @@ impl Model {
                     self.wanted = None;
                 } else if frame.is_velocity() {
                     self.must_be_enabled(command);
-                    self.wanted = Some(Wanted { frame, given: received });
+                    self.wanted = Some(Wanted { frame, given: received, hold: None });
                 }
             }
             _ => {}
@@ -115,7 +123,11 @@ impl Model {
             self.must_be_enabled(command);
             // Standing still does not expire.
             let given = if frame.is_zero() { now } else { received };
-            self.wanted = Some(Wanted { frame, given });
+            let hold = match command {
+                Command::Lenient { hold, .. } if !frame.is_zero() => *hold,
+                _ => None,
+            };
+            self.wanted = Some(Wanted { frame, given, hold });
         }
     }
 
@@ -163,7 +175,27 @@ impl Model {
             Command::Tank { left, right } => {
                 Some(framed(Body::WheelSpeeds(WheelSpeeds::from_metres(left, right).unwrap())))
             }
+            Command::Lenient { speeds, .. } => self.velocity(&scaled(speeds)),
             _ => None,
+        }
+    }
+}
+
+/// The command that has the same curve and is at no limit faster than 0.3 m/s and 1 rad/s.
+fn scaled(speeds: Speeds) -> Command {
+    let factor = match speeds {
+        Speeds::Velocity { linear, angular } => (0.3 / linear.abs()).min(1.0 / angular.abs()),
+        Speeds::Tank { left, right } => {
+            (0.3 / left.abs().max(right.abs())).min(0.233 / (right - left).abs())
+        }
+    };
+    let factor = factor.min(1.0);
+    match speeds {
+        Speeds::Velocity { linear, angular } => {
+            Command::Velocity { linear: linear * factor, angular: angular * factor }
+        }
+        Speeds::Tank { left, right } => {
+            Command::Tank { left: left * factor, right: right * factor }
         }
     }
 }

@@ -7,7 +7,7 @@ use sinew_sim::vacuum::{Controller, MODE_SWITCH, Received, WATCHDOG};
 
 use crate::{
     harness::{Setup, ms},
-    model::{Model, hazard},
+    model::{Model, Wanted, hazard},
     wire::Wire,
 };
 
@@ -45,6 +45,9 @@ pub(crate) struct Tally {
     pub(crate) docks: u32,
     pub(crate) hazards: u32,
     pub(crate) pauses: u32,
+    /// Velocities that were held, and those that were held too long.
+    pub(crate) held: u32,
+    pub(crate) let_go: u32,
 }
 
 /// What was seen so far, and what may come next.
@@ -159,7 +162,11 @@ impl Rules {
             self.stopped(now);
         }
         if command.is_motion() {
-            let old = now - received >= self.settings.deadman;
+            let hold = match command {
+                Command::Lenient { hold: Some(hold), .. } => *hold,
+                _ => self.settings.deadman,
+            };
+            let old = now - received >= hold.min(self.settings.deadman);
             assert!(!(old && accepted && moves(command)), "{command:?}, though it had expired");
             let count = if accepted { &mut self.tally.accepted } else { &mut self.tally.refused };
             *count += 1;
@@ -306,12 +313,17 @@ impl Rules {
                 let asked = same(&wanted.frame, frame, self.scale());
                 assert!(asked, "{frame:?} was not asked for, {:?} was", wanted.frame);
                 let age = now - wanted.given;
-                let most = self.settings.deadman + self.slack + self.line;
+                let most = self.counts(wanted) + self.slack + self.line;
                 assert!(age <= most, "{frame:?}, {age:?} after it was asked for");
             }
             (None, Some(_)) => {}
             (None, None) => panic!("{frame:?} was not asked for"),
         }
+    }
+
+    /// For how long a velocity may be carried out.
+    fn counts(&self, wanted: &Wanted) -> Duration {
+        wanted.hold.unwrap_or(self.settings.deadman)
     }
 
     fn scale(&self) -> f64 {
@@ -331,6 +343,8 @@ impl Rules {
             }
             Event::BootDone => tally.boots += 1,
             Event::DeadmanExpired => tally.expired += 1,
+            Event::Held { .. } => tally.held += 1,
+            Event::HoldEnded { .. } => tally.let_go += 1,
             Event::Reflex { .. } => tally.reflexes += 1,
             Event::Dock { dock: DockEvent::Arrived } => tally.docks += 1,
             Event::Status { status, .. } => {
@@ -398,7 +412,7 @@ impl Rules {
         match &self.model.wanted {
             Some(wanted) => {
                 let age = now - wanted.given;
-                let most = self.settings.deadman + BEAT + self.slack;
+                let most = self.counts(wanted) + BEAT + self.slack;
                 assert!(age <= most, "no zero {age:?} after the last velocity command");
             }
             None => assert!(full, "{:?} was left on the wire by a stop", self.velocity),
@@ -411,6 +425,7 @@ fn moves(command: &Command) -> bool {
     match *command {
         Command::Velocity { linear, angular } => (linear, angular) != (0.0, 0.0),
         Command::Tank { left, right } => (left, right) != (0.0, 0.0),
+        Command::Lenient { speeds, .. } => !speeds.is_zero(),
         _ => true,
     }
 }

@@ -117,13 +117,15 @@ fn hold(seeds: Range<u64>) {
         sum.docks += tally.docks;
         sum.hazards += tally.hazards;
         sum.pauses += tally.pauses;
+        sum.held += tally.held;
+        sum.let_go += tally.let_go;
     }
     println!("{sum:?}");
     let Tally { accepted, refused, moving_frames, rolled, stops, boots, .. } = sum;
-    let Tally { lost, expired, reflexes, docks, hazards, pauses, .. } = sum;
+    let Tally { lost, expired, reflexes, docks, hazards, pauses, held, let_go, .. } = sum;
     let counts =
         [accepted, refused, moving_frames, rolled, stops, boots, lost, expired, reflexes, docks];
-    let more = [hazards, pauses];
+    let more = [hazards, pauses, held, let_go];
     assert!(counts.iter().chain(&more).all(|&count| count > 0), "too little happened: {sum:?}");
 }
 

@@ -3,6 +3,7 @@
 use std::{env, ffi::OsString, io::Write, path::PathBuf};
 
 use anyhow::Context;
+use clap::value_parser;
 use serde_json::{Value, json};
 use sinew_faults::DatagramFaults;
 use sinew_io::{Address, Around, kind::Entry};
@@ -11,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::{
     DONE,
     cmd::Usage,
-    config::{Config, LinkArg, Port},
+    config::{Config, LinkArg, MAX_HOLD_MS, Port},
     daemon::Daemon,
     output::{BOLD, PLAIN, YELLOW},
 };
@@ -70,6 +71,14 @@ pub(crate) struct Settings {
     /// Let --tcp listen further than loopback without a token.
     #[arg(long)]
     legacy_open: bool,
+    /// How long a velocity is held for clients of document 003's interface, which send it once, in
+    /// milliseconds: 2000 by default, at most 10000; 0 holds none.
+    #[arg(long, value_name = "MS", value_parser = value_parser!(u64).range(0..=MAX_HOLD_MS))]
+    legacy_hold_ms: Option<u64>,
+    /// A component that such clients may do everything with, though they cannot confirm it; may be
+    /// given several times.
+    #[arg(long = "legacy-confirm", value_name = "ID")]
+    legacy_confirm: Vec<String>,
     /// A name by which browsers may know this machine; may be given several times.
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
@@ -126,6 +135,8 @@ impl Settings {
         server.http = self.http.unwrap_or(server.http);
         server.token_file = self.token_file.clone().or(server.token_file.take());
         server.legacy_open |= self.legacy_open;
+        server.legacy_hold_ms = self.legacy_hold_ms.unwrap_or(server.legacy_hold_ms);
+        server.legacy_confirm.extend(self.legacy_confirm.iter().cloned());
         server.hosts.extend(self.hosts.iter().cloned());
         #[cfg(feature = "g1")]
         if let Some(library) = &self.library {
@@ -151,6 +162,7 @@ impl Settings {
         for setting in self.all_set() {
             apply(&setting, &mut config.robot)?;
         }
+        config.check_components()?;
         Ok(config)
     }
 

@@ -142,6 +142,8 @@ fn the_configuration_in_force_is_printed() {
         ("[[robot]]\nlink = \"sim:\"\ndeadman_ms = 3", "50 to 2000"),
         ("[[robot]]\nlink = \"sim\"", "wanted serial:PATH or sim:"),
         ("[server]\ntcp = \"here\"", "wanted ADDRESS:PORT or off"),
+        ("[server]\nlegacy_hold_ms = 10001", "legacy_hold_ms: wanted 0 to 10000, got 10001"),
+        ("[server]\nlegacy_hold = 1", "did you mean server.legacy_hold_ms?"),
         ("[server", "TOML"),
     ] {
         let path = dir.file("wrong.toml", text);

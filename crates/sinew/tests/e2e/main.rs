@@ -25,6 +25,7 @@ mod clients;
 mod control;
 #[cfg(feature = "g1")]
 mod disk;
+mod drishti;
 mod examples;
 #[cfg(feature = "g1")]
 mod faults;
