@@ -117,7 +117,7 @@ mod tests {
             "lamp": 40, "scanning": true,
         });
         let all = text(&robot(json!({ "state": state, "holder": "ann" })), usize::MAX);
-        let wanted = "  stopped    no
+        let wanted = "  stopped by -
   battery    3 %, 13.6 V, not charging
   bumpers    left pressed
   cliffs     none

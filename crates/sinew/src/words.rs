@@ -17,11 +17,33 @@ pub(crate) fn sentence(event: &Value) -> String {
         "boot_done" => "booted: the controller takes commands".into(),
         "boot_failed" => format!("boot failed at step {}: {}", event["step"], text("reason")),
         // As in all of these, a client or a rule: "link lost", "ann disconnected".
-        "stopped" => format!("stopped: {}", by()),
+        "stopped" => format!("stopped by {}", by()),
         "enabled" => format!("enabled ({}): the wheels may turn", by()),
         "reflex" => format!("{}: forward motion was stopped", hazards(&event["what"])),
         "deadman_expired" => {
             "dead-man expired: no fresh velocity came, so the wheels were stopped".into()
+        }
+        "held" => {
+            format!(
+                "{} may hold its velocity for {} ms without repeating it",
+                by(),
+                event["hold_ms"]
+            )
+        }
+        "hold_ended" => match event["reason"].as_str() {
+            Some("expired") => "a velocity was held for as long as it may be: stopped".into(),
+            Some("unreachable") => {
+                "the client that held a velocity is out of reach: stopped".into()
+            }
+            _ => "the client that held a velocity may not do so any more: stopped".into(),
+        },
+        "scaled" => format!(
+            "{} wants to go faster than it may: its speeds are scaled by {:.2}",
+            by(),
+            event["factor"].as_f64().unwrap_or(1.0)
+        ),
+        "repeats" => {
+            format!("{} repeats its velocities: each counts for {} ms", by(), event["deadman_ms"])
         }
         "dock" => dock_event(event),
         "imu_state" => format!("the IMU's calibration state is {}", event["value"]),
@@ -71,7 +93,7 @@ pub(crate) fn style(event: &Value) -> Style {
         "dock" if event["dock"] == "gave_up" => RED,
         "dock" if event["dock"] == "arrived" => GREEN,
         "boot_done" | "enabled" => GREEN,
-        "stopped" | "deadman_expired" | "refused" | "recording_full" => YELLOW,
+        "stopped" | "deadman_expired" | "hold_ended" | "refused" | "recording_full" => YELLOW,
         _ => Style::new(),
     }
 }
@@ -110,9 +132,10 @@ pub(crate) fn dock_phase(phase: &Value) -> String {
 
 /// A flag of a robot by its name, as `cliff_left_front`.
 pub(crate) fn flag(name: &str) -> String {
-    match name.strip_prefix("bumper_") {
-        Some(side) => format!("{} bumper", spaced(side)),
-        None => spaced(name),
+    match name.split_once('_') {
+        Some(("bumper", side)) => format!("{} bumper", spaced(side)),
+        Some(("cliff", place)) => format!("cliff at the {}", spaced(place)),
+        _ => spaced(name),
     }
 }
 
@@ -229,9 +252,12 @@ mod tests {
                 Event::BootFailed { step: 3, reason: "no answer".into() },
                 "boot failed at step 3: no answer",
             ),
-            (Event::Stopped { by: "ann".into() }, "stopped: ann"),
+            (Event::Stopped { by: "ann".into() }, "stopped by ann"),
             (Event::Enabled { by: "ann".into() }, "enabled (ann): the wheels may turn"),
-            (Event::Reflex { what }, "left bumper, cliff right front: forward motion was stopped"),
+            (
+                Event::Reflex { what },
+                "left bumper, cliff at the right front: forward motion was stopped",
+            ),
             (
                 Event::DeadmanExpired,
                 "dead-man expired: no fresh velocity came, so the wheels were stopped",
@@ -297,12 +323,37 @@ mod tests {
     }
 
     #[test]
+    fn what_the_daemon_tells_is_said_in_words() {
+        for (event, wanted) in [
+            (
+                json!({ "event": "refused", "command": "Dock", "code": "busy", "message": "no" }),
+                "refused Dock of viewer: no",
+            ),
+            (
+                json!({ "event": "held", "hold_ms": 2000 }),
+                "viewer may hold its velocity for 2000 ms without repeating it",
+            ),
+            (
+                json!({ "event": "hold_ended", "reason": "unreachable" }),
+                "the client that held a velocity is out of reach: stopped",
+            ),
+            (
+                json!({ "event": "scaled", "factor": 0.6 }),
+                "viewer wants to go faster than it may: its speeds are scaled by 0.60",
+            ),
+            (
+                json!({ "event": "repeats", "deadman_ms": 300 }),
+                "viewer repeats its velocities: each counts for 300 ms",
+            ),
+        ] {
+            let mut event = event;
+            event["by"] = "viewer".into();
+            assert_eq!(said(event), wanted);
+        }
+    }
+
+    #[test]
     fn what_is_not_known_is_said_as_it_came() {
-        let refused = json!({
-            "event": "refused", "by": "viewer", "command": "ComponentControl",
-            "code": "busy", "message": "held by ann",
-        });
-        assert_eq!(said(refused), "refused ComponentControl of viewer: held by ann");
         let odd = json!({ "event": "warp", "factor": "\u{1b}9" });
         assert_eq!(said(odd), r#"{"event":"warp","factor":"\u001b9"}"#);
         assert_eq!(said(json!(3)), "3");

@@ -71,15 +71,23 @@ fn table(robots: &[RobotReport], width: usize) -> Vec<Line> {
     lines.iter().flat_map(|line| wrapped(line, &widths)).collect()
 }
 
-/// As wide as the widest cell of each column; where that is too much, the widest column gives way.
+/// As wide as the widest cell of each column. Where that is too much the widest column gives way,
+/// first those in which words stay whole.
 fn widths(lines: &[&[(Style, String)]], most: usize) -> Vec<usize> {
     let columns = lines.first().map_or(0, |line| line.len());
-    let widest = |column: usize| lines.iter().map(|line| width(&line[column].1)).max().unwrap_or(0);
+    let cells = |column: usize| lines.iter().map(move |line| line[column].1.as_str());
+    let most = most.saturating_sub(GAP * columns.saturating_sub(1));
+    let widest = |column| cells(column).map(width).max().unwrap_or(0);
+    let longest = |column| cells(column).flat_map(str::split_whitespace).map(width).max();
     let mut widths: Vec<_> = (0..columns).map(widest).collect();
-    while widths.iter().sum::<usize>() + GAP * columns.saturating_sub(1) > most
-        && let Some(widest) = widths.iter_mut().max().filter(|widest| **widest > 2)
+    for least in
+        [(0..columns).map(|column| longest(column).unwrap_or(0)).collect(), vec![2; columns]]
     {
-        *widest -= 1;
+        while widths.iter().sum::<usize>() > most {
+            let roomy = widths.iter_mut().zip(&least).filter(|(width, least)| **width > **least);
+            let Some((width, _)) = roomy.max_by_key(|(width, _)| **width) else { break };
+            *width -= 1;
+        }
     }
     widths
 }

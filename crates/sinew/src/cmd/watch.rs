@@ -10,6 +10,7 @@ use std::{
 };
 
 use anstyle::Style;
+use anyhow::anyhow;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -80,7 +81,7 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
             return Ok(DONE);
         }
         if now >= ask_at {
-            client.send(Command::Robots)?;
+            client.send(Command::Robots).map_err(lost)?;
             ask_at = now + ASK;
         }
         let draw_at = shown.draw(now)?;
@@ -90,10 +91,15 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
             return Ok(DONE);
         }
         for _ in 0..BATCH {
-            let Some(message) = client.next()? else { break };
+            let Some(message) = client.next().map_err(lost)? else { break };
             shown.tell(message, subscribed)?;
         }
     }
+}
+
+/// A daemon that is gone is not a reader of our output that is, whatever the socket says.
+fn lost(error: anyhow::Error) -> anyhow::Error {
+    anyhow!("lost the daemon: {error:#}")
 }
 
 /// Waits until there is something to read, or for so long; gives whether a key was pressed.
@@ -176,7 +182,7 @@ impl Shown {
                     if let Some(robot) = &robot {
                         stop["robot"] = robot.as_str().into();
                     }
-                    client.send(stop)?;
+                    client.send(stop).map_err(lost)?;
                     picture.say(robot.as_deref().unwrap_or(ALL), YELLOW, "stop sent")?;
                 }
             }

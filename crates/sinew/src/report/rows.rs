@@ -123,8 +123,8 @@ impl Rows {
 
     fn stopped(&mut self, by: Option<&str>) {
         match by {
-            Some(by) => self.push("stopped", printable(by), YELLOW, false),
-            None => self.live("stopped", "no".into()),
+            Some(by) => self.push("stopped by", printable(by), YELLOW, false),
+            None => self.live("stopped by", "-".into()),
         }
     }
 

@@ -36,11 +36,13 @@ mod namespace;
 mod pause;
 mod refusals;
 mod safety;
+mod screens;
 mod stops;
 mod strangers;
 mod support;
 #[cfg(feature = "g1")]
 mod teach;
+mod terminal;
 mod tokens;
 mod track;
 mod vanish;
