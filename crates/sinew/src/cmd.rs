@@ -74,6 +74,8 @@ impl Command {
             #[cfg(feature = "sim")]
             Command::Demo(_) => Level::Info,
             Command::Serve(_) => Level::Info,
+            // On its screen the events tell the same.
+            Command::Watch(_) => Level::Error,
             _ => Level::Warn,
         }
     }

@@ -9,12 +9,14 @@ use sinew_api::RobotReport;
 
 use crate::{
     output::{BOLD, DIM, printable},
-    text::{Line, width, wrap},
+    text::{Line, cut, width, wrap},
     words,
 };
 
 /// Where the values stand.
 const VALUES: usize = 13;
+/// Of a name, at least so much is shown.
+const LEAST_NAME: usize = 8;
 
 /// Something about a robot.
 #[derive(Debug)]
@@ -28,13 +30,13 @@ pub(crate) struct Row {
     pub(crate) steady: bool,
 }
 
-/// A robot's name and how it can be reached, in a line.
-pub(crate) fn headline(robot: &RobotReport) -> Line {
-    let (name, kind) = (printable(&robot.name), printable(&robot.kind));
-    let state = &robot.link.state;
-    Line::new(BOLD, name)
-        .with(DIM, format!(" ({kind})"))
-        .with(words::link_style(state), format!("  {}", printable(state)))
+/// A robot's name and how it can be reached, in a line. Of a long name the end is left out.
+pub(crate) fn headline(robot: &RobotReport, width: usize) -> Line {
+    let (kind, state) = (printable(&robot.kind), printable(&robot.link.state));
+    let kind = Line::new(DIM, format!(" ({kind})"));
+    let rest = kind.with(words::link_style(&state), format!("  {state}"));
+    let name = cut(&printable(&robot.name), width.saturating_sub(rest.width()).max(LEAST_NAME));
+    Line::new(BOLD, name).joined(rest).cut(width)
 }
 
 impl Row {

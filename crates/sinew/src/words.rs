@@ -13,9 +13,9 @@ pub(crate) fn sentence(event: &Value) -> String {
     let by = || text("by");
     match event["event"].as_str().unwrap_or_default() {
         "link" => link_event(event),
-        "boot_step" => format!("booting, step {} of 19: {}", event["step"], text("what")),
+        "boot_step" => format!("booting, step {} of 19: {}", text("step"), text("what")),
         "boot_done" => "booted: the controller takes commands".into(),
-        "boot_failed" => format!("boot failed at step {}: {}", event["step"], text("reason")),
+        "boot_failed" => format!("boot failed at step {}: {}", text("step"), text("reason")),
         // As in all of these, a client or a rule: "link lost", "ann disconnected".
         "stopped" => format!("stopped by {}", by()),
         "enabled" => format!("enabled ({}): the wheels may turn", by()),
@@ -27,7 +27,7 @@ pub(crate) fn sentence(event: &Value) -> String {
             format!(
                 "{} may hold its velocity for {} ms without repeating it",
                 by(),
-                event["hold_ms"]
+                text("hold_ms")
             )
         }
         "hold_ended" => match event["reason"].as_str() {
@@ -43,10 +43,10 @@ pub(crate) fn sentence(event: &Value) -> String {
             event["factor"].as_f64().unwrap_or(1.0)
         ),
         "repeats" => {
-            format!("{} repeats its velocities: each counts for {} ms", by(), event["deadman_ms"])
+            format!("{} repeats its velocities: each counts for {} ms", by(), text("deadman_ms"))
         }
         "dock" => dock_event(event),
-        "imu_state" => format!("the IMU's calibration state is {}", event["value"]),
+        "imu_state" => format!("the IMU's calibration state is {}", text("value")),
         "compass_state" => format!("the compass answered {}", hex(&event["payload"])),
         "lidar_state" => format!("the lidar's state is {}", hex(&event["bytes"])),
         "synced" => "the controller answered the protocol's wake-up".into(),
@@ -60,12 +60,9 @@ pub(crate) fn sentence(event: &Value) -> String {
         }
         "teaching" => format!("teaching ended ({}): the arms are stiff again", by()),
         "recording" if event["on"] == true => format!("recording began ({})", by()),
-        "recording" => format!("recording ended ({}), {} frames", by(), event["frames"]),
+        "recording" => format!("recording ended ({}), {} frames", by(), text("frames")),
         "recording_full" => {
-            format!(
-                "the recording is full: what follows its {} frames is not kept",
-                event["frames"]
-            )
+            format!("the recording is full: what follows its {} frames is not kept", text("frames"))
         }
         "playing" => format!("playing {}", action(event)),
         "play_ended" if event["whole"] == true => {
@@ -75,7 +72,7 @@ pub(crate) fn sentence(event: &Value) -> String {
         "step_refused" => format!(
             "the robot refused step {} of the opening cycle (its status {}), which goes on",
             hex(&event["command"]),
-            event["status"]
+            text("status")
         ),
         "encrypted_peer" => "what comes is encrypted: this robot speaks WebRTC".into(),
         "closed" => "the link is closed".into(),
@@ -102,7 +99,7 @@ pub(crate) fn style(event: &Value) -> Style {
 pub(crate) fn link(link: &LinkReport) -> String {
     let state = printable(&link.state);
     let reason = link.reason.as_deref().map(printable);
-    match (link.details.get("step"), reason) {
+    match (link.details.get("step").map(text), reason) {
         (Some(step), Some(reason)) => format!("{state} at step {step}: {reason}"),
         (Some(step), None) => format!("{state} (step {step} of 19)"),
         (None, Some(reason)) => format!("{state}: {reason}"),

@@ -113,3 +113,51 @@ fn wrapped(cells: &[(Style, String)], widths: &[usize]) -> Vec<Line> {
     };
     (0..height).map(line).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn robot(name: &str, reason: Option<&str>) -> RobotReport {
+        let mut robot = json!({
+            "name": name, "kind": "crl200s", "link": { "state": "lost" }, "holder": "机器人",
+            "capabilities": ["drive", "components"], "sensors": [], "stopped_by": null,
+            "last_seen_ms": null, "fresh": false, "state": {},
+        });
+        if let Some(reason) = reason {
+            robot["link"]["reason"] = reason.into();
+        }
+        serde_json::from_value(robot).expect("is a report")
+    }
+
+    fn plain(robots: &[RobotReport], width: usize) -> String {
+        table(robots, width).iter().map(|line| line.plain().trim_end().to_owned() + "\n").collect()
+    }
+
+    #[test]
+    fn a_long_reason_goes_on_under_its_column() {
+        let robots = [robot("a", Some("the port was closed")), robot("b", None)];
+        let wanted = "\
+NAME  KIND     LINK               HOLDER
+a     crl200s  lost: the port     机器人
+               was closed
+b     crl200s  lost               机器人
+";
+        assert_eq!(plain(&robots, 40), wanted);
+        assert_eq!(plain(&robots, usize::MAX).lines().count(), 3);
+    }
+
+    #[test]
+    fn a_table_is_never_wider_than_it_may_be() {
+        let long = "a-very-long-name-without-any-spaces-and-\u{1b}[2J";
+        let robots = [robot(long, Some(long)), robot("b", None)];
+        for width in 20..=200 {
+            for line in table(&robots, width) {
+                assert!(line.width() <= width, "{line:?} at {width}");
+                assert!(!line.plain().contains('\u{1b}'));
+            }
+        }
+    }
+}

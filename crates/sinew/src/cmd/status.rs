@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
         if index > 0 {
             writeln!(out)?;
         }
-        writeln!(out, "{}", headline(robot).cut(width))?;
+        writeln!(out, "{}", headline(robot, width))?;
         for line in rows(robot).iter().flat_map(|row| row.lines(width)) {
             writeln!(out, "{line}")?;
         }

@@ -75,13 +75,17 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
         false => Shown::Lines(Changes::begin(robots)?),
     };
     let mut ask_at = Instant::now() + ASK;
+    let mut heard = true;
     loop {
         let now = Instant::now();
         if wake.is_end() || end.is_some_and(|end| now >= end) {
             return Ok(DONE);
         }
         if now >= ask_at {
-            client.send(Command::Robots).map_err(lost)?;
+            // One that does not read is not asked on and on.
+            if std::mem::take(&mut heard) {
+                client.send(Command::Robots).map_err(lost)?;
+            }
             ask_at = now + ASK;
         }
         let draw_at = shown.draw(now)?;
@@ -92,6 +96,7 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
         }
         for _ in 0..BATCH {
             let Some(message) = client.next().map_err(lost)? else { break };
+            heard = true;
             shown.tell(message, subscribed)?;
         }
     }

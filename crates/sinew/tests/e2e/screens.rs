@@ -166,13 +166,8 @@ fn status_and_robots_fit_every_width_and_leave_nothing_out() {
 #[test]
 fn a_watch_fits_every_size_and_leaves_nothing_behind() {
     let fleet = Fleet::start();
-    let ends: [(&str, fn(&Terminal)); 3] = [
-        ("q", |terminal| terminal.press("q")),
-        ("Ctrl-C", |terminal| terminal.press("\x03")),
-        ("SIGTERM", Terminal::terminate),
-    ];
-    for (columns, (how, end)) in WIDTHS.into_iter().zip(ends.into_iter().cycle()) {
-        for lines in [24, 50, 8] {
+    for columns in WIDTHS {
+        for (lines, end) in [(24, "q"), (50, "\x03"), (8, "SIGTERM")] {
             let terminal = fleet.watch(columns, lines, &[]);
             let frame = terminal.await_frame("a frame", |_| true);
             if lines == 50 && columns == 200 {
@@ -181,11 +176,14 @@ fn a_watch_fits_every_size_and_leaves_nothing_behind() {
                 }
             }
             assert!(frame.last().unwrap().starts_with("q end  space stop all"), "{frame:#?}");
-            end(&terminal);
+            match end {
+                "SIGTERM" => terminal.terminate(),
+                key => terminal.press(key),
+            }
             terminal.check_frames();
             let (code, lines) = terminal.end();
-            assert_eq!(code, Some(0), "{how}");
-            assert!(lines[1..].iter().all(String::is_empty), "{how} left {lines:#?}");
+            assert_eq!(code, Some(0), "{end:?}");
+            assert!(lines[1..].iter().all(String::is_empty), "{end:?} left {lines:#?}");
         }
     }
 }

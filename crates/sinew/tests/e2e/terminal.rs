@@ -136,7 +136,7 @@ impl Terminal {
         let screen = parser.screen();
         assert!(!screen.alternate_screen(), "it is still on its own screen");
         assert!(!screen.hide_cursor(), "the cursor is hidden");
-        assert!(!written.rfind("?7l").is_some_and(|off| written.rfind("?7h") < Some(off)));
+        assert!(written.rfind("?7h") >= written.rfind("?7l"), "long lines are cut");
         let lines = shown(&parser).unwrap();
         assert_eq!(lines[0], BEFORE);
         (status.code(), lines)

@@ -25,8 +25,8 @@ const SILENCE: Duration = Duration::from_secs(3);
 const SIDE: usize = 60;
 /// Rows stand side by side where each has so many.
 const CELL: usize = 40;
-/// The longest name beside an event.
-const NAME: usize = 12;
+/// The longest name beside an event or a key.
+const NAME: usize = 11;
 
 pub(super) struct Picture {
     robots: Vec<RobotReport>,
@@ -109,12 +109,16 @@ impl Picture {
             return Line::new(DIM, "Ctrl-C end");
         }
         let stopped = self.chosen().map_or(ALL.into(), |name| cut(&printable(name), NAME));
-        let key = |line: Line, key: &str, what: &str| {
-            line.with(BOLD, key.to_owned()).with(DIM, format!(" {what}  "))
-        };
-        let line = key(Line::default(), "q", "end");
-        let line = key(line, "space", &format!("stop {stopped}"));
-        if self.robots.len() > 1 { key(line, "↑↓", "choose") } else { line }
+        let mut keys = vec![("q", "end".to_owned()), ("space", format!("stop {stopped}"))];
+        if self.robots.len() > 1 {
+            keys.push(("↑↓", "choose".into()));
+        }
+        let mut line = Line::default();
+        for (key, what) in keys {
+            let gap = if line.width() > 0 { "  " } else { "" };
+            line = line.with(BOLD, format!("{gap}{key}")).with(DIM, format!(" {what}"));
+        }
+        line
     }
 
     /// Robots side by side or one above the other, in at most so many lines.
@@ -130,7 +134,8 @@ impl Picture {
         let bands: Vec<_> = blocks.chunks(across).collect();
         let wanted = bands.iter().map(|band| band.iter().map(Vec::len).max().unwrap_or(0));
         let heights = shared(wanted.collect(), most);
-        let gaps = heights.iter().sum::<usize>() + heights.len() <= most;
+        let fits = heights.iter().sum::<usize>() + heights.len() <= most;
+        let gaps = fits && self.chosen.is_none();
         // More robots than lines: the chosen one is among those that are shown.
         let skipped = self.chosen.map_or(0, |at| (at + 1).saturating_sub(most));
         let mut lines = Vec::new();
@@ -157,7 +162,8 @@ impl Picture {
             Some(_) if self.robots.len() > 1 => "  ",
             _ => "",
         };
-        let mut lines = vec![Line::new(BOLD, mark).joined(headline(&robot)).cut(columns)];
+        let head = headline(&robot, columns.saturating_sub(width(mark)));
+        let mut lines = vec![Line::new(BOLD, mark).joined(head)];
         if self.chosen.is_none_or(|chosen| chosen == at) {
             lines.extend(packed(&rows(&robot), columns));
         }
@@ -266,4 +272,98 @@ fn cell(block: &[Line], at: usize, height: usize) -> Line {
         return Line::new(DIM, format!("  … {} more lines", missing + 1));
     }
     block.get(at).cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn robot(name: &str) -> RobotReport {
+        serde_json::from_value(json!({
+            "name": name, "kind": "b", "holder": "机器人", "stopped_by": "a client with a long name",
+            "link": { "state": "failed", "step": 3, "reason": "the controller did not answer" },
+            "capabilities": ["drive"], "sensors": [], "last_seen_ms": 4, "fresh": true,
+            "state": {
+                "battery_percent": 75, "battery_volts": 15.0, "bumper_left": true,
+                "velocity": { "linear": 0.2, "angular": 0.0 }, "pose": {},
+                "positions": { "left_elbow": 0.5, "right_elbow": 0.5 },
+            },
+        }))
+        .expect("is a report")
+    }
+
+    fn picture(robots: &[&str]) -> Picture {
+        Picture::new(robots.iter().map(|name| robot(name)).collect(), "a:1".into(), true)
+    }
+
+    fn texts(picture: &mut Picture, columns: usize, lines: usize) -> Vec<String> {
+        let lines = picture.lines(Size { columns, lines }, Instant::now());
+        lines.iter().map(|line| line.plain().trim_end().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_picture_has_as_many_lines_as_the_screen_and_none_too_wide() {
+        let names = ["a", "bb", "a-name-that-is-rather-long-for-a-robot", "d", "e"];
+        for count in 0..=names.len() {
+            let mut picture = picture(&names[..count]);
+            let say = |picture: &mut Picture, text: &str| picture.say("bb", RED, text);
+            say(&mut picture, "stopped by 机器人, which is a client with a long name")
+                .expect("is kept");
+            say(&mut picture, "short").expect("is kept");
+            for chosen in 0..=count {
+                for lines in 0..40 {
+                    for columns in [1, 5, 17, 40, 60, 80, 133, 200] {
+                        let size = Size { columns, lines };
+                        let drawn = picture.lines(size, Instant::now());
+                        assert_eq!(drawn.len(), lines, "{count} robots at {size:?}");
+                        let cut = drawn.iter().map(|line| line.clone().cut(columns).width());
+                        assert!(cut.max().unwrap_or(0) <= columns);
+                        // What was meant for the screen is not cut off at its side.
+                        let whole = drawn.iter().all(|line| line.width() <= columns);
+                        assert!(whole || columns < 40, "{count} robots at {size:?}: {drawn:?}");
+                        let seen = drawn.iter().any(|line| line.plain().starts_with("▸"));
+                        assert_eq!(seen, chosen > 0 && count > 1 && lines > 0, "{size:?}");
+                    }
+                }
+                picture.choose(1);
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted_and_the_chosen_robot_comes_first() {
+        let mut picture = picture(&["a", "b", "c"]);
+        let all = texts(&mut picture, 60, 20);
+        assert!(all.iter().filter(|line| line.ends_with("more lines")).count() == 3, "{all:#?}");
+        assert_eq!(all.last().map(String::as_str), Some("q end  space stop all  ↑↓ choose"));
+        picture.choose(-1);
+        assert_eq!(picture.chosen(), Some("c"));
+        let chosen = texts(&mut picture, 60, 24);
+        assert_eq!(chosen[1..3], ["  a (b)  failed", "  b (b)  failed"]);
+        assert_eq!(chosen[3], "▸ c (b)  failed");
+        assert!(chosen.iter().any(|line| line.contains("bumpers    left pressed")), "{chosen:#?}");
+        picture.choose(1);
+        assert_eq!(picture.chosen(), None);
+        // With more robots than lines it is seen all the same.
+        picture.choose(-1);
+        assert_eq!(texts(&mut picture, 60, 3)[2], "▸ c (b)  failed");
+    }
+
+    #[test]
+    fn events_stand_in_order_and_wrap_under_themselves() {
+        let mut picture = picture(&["a", "b"]);
+        for count in 0..2 * KEPT {
+            picture.say("a", RED, &format!("event number {count}")).expect("is kept");
+        }
+        picture.say("b", RED, "what happened last is told in so many words").expect("is kept");
+        assert_eq!(picture.events.len(), KEPT);
+        let lines = texts(&mut picture, 40, 24);
+        let [.., before, first, second, help] = &lines[..] else { panic!("{lines:#?}") };
+        assert!(before.ends_with("a  event number 999"), "{lines:#?}");
+        assert!(first.ends_with("b  what happened last is told"), "{lines:#?}");
+        assert_eq!(second, "            in so many words");
+        assert!(help.starts_with('q'));
+    }
 }
