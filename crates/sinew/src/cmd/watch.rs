@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
         false => Shown::Lines(Changes::begin(robots)?),
     };
     let mut ask_at = Instant::now() + ASK;
-    let mut heard = true;
+    let (mut heard, mut behind) = (true, false);
     loop {
         let now = Instant::now();
         if wake.is_end() || end.is_some_and(|end| now >= end) {
@@ -89,16 +89,20 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
             ask_at = now + ASK;
         }
         let draw_at = shown.draw(now)?;
-        let next = [Some(ask_at), end, draw_at].into_iter().flatten().min();
+        let next = [Some(ask_at), end, draw_at, behind.then_some(now)].into_iter().flatten().min();
         let pressed = wait(client.socket().as_fd(), wake.as_fd(), shown.input(), next)?;
         if pressed && shown.press(&mut client)? {
             return Ok(DONE);
         }
-        for _ in 0..BATCH {
-            let Some(message) = client.next().map_err(lost)? else { break };
-            heard = true;
+        let mut taken = 0;
+        while taken < BATCH
+            && let Some(message) = client.next().map_err(lost)?
+        {
+            taken += 1;
             shown.tell(message, subscribed)?;
         }
+        // What was read from the socket and not taken does not wake us.
+        (heard, behind) = (heard || taken > 0, taken == BATCH);
     }
 }
 
