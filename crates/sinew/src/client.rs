@@ -90,6 +90,8 @@ impl Daemon {
 /// Goes when the daemon knows: the controls are free for the next client.
 impl Drop for Client {
     fn drop(&mut self) {
+        // As long as it has something to tell it stays.
+        let _ = self.send(Command::Subscribe { topics: Vec::new(), max_hz: None });
         let told = self.writer.shutdown(Shutdown::Write);
         let limited = self.writer.set_read_timeout(Some(FAREWELL));
         let begin = Instant::now();
@@ -178,6 +180,11 @@ impl Client {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// What to wait for messages on. Several may come at once: they are read until there is none.
+    pub(crate) fn socket(&self) -> &TcpStream {
+        &self.writer
     }
 
     pub(crate) fn set_patience(&self, patience: Duration) -> anyhow::Result<()> {

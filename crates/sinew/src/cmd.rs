@@ -18,10 +18,14 @@ mod robots;
 mod serve;
 #[cfg(feature = "sim")]
 mod sim;
+#[cfg(feature = "daemon")]
+mod status;
 #[cfg(feature = "g1")]
 mod teach;
 #[cfg(feature = "daemon")]
 mod vacuum;
+#[cfg(feature = "daemon")]
+mod watch;
 
 use std::fmt;
 
@@ -45,9 +49,9 @@ pub(crate) enum Command {
     #[cfg(feature = "daemon")]
     Robots(robots::RobotsArgs),
     #[cfg(feature = "daemon")]
-    Status(robots::StatusArgs),
+    Status(status::Args),
     #[cfg(feature = "daemon")]
-    Watch(robots::WatchArgs),
+    Watch(watch::Args),
     #[cfg(feature = "daemon")]
     Stop(robots::StopArgs),
     #[cfg(feature = "daemon")]
@@ -70,6 +74,8 @@ impl Command {
             #[cfg(feature = "sim")]
             Command::Demo(_) => Level::Info,
             Command::Serve(_) => Level::Info,
+            // On its screen the events tell the same.
+            Command::Watch(_) => Level::Error,
             _ => Level::Warn,
         }
     }
@@ -90,9 +96,9 @@ impl Command {
             #[cfg(feature = "daemon")]
             Command::Robots(args) => robots::robots(&args, json),
             #[cfg(feature = "daemon")]
-            Command::Status(args) => robots::status(&args, json),
+            Command::Status(args) => status::run(&args, json),
             #[cfg(feature = "daemon")]
-            Command::Watch(args) => robots::watch(&args, json),
+            Command::Watch(args) => watch::run(&args, json),
             #[cfg(feature = "daemon")]
             Command::Stop(args) => robots::stop(&args, json),
             #[cfg(feature = "daemon")]

@@ -1,14 +1,23 @@
 //! Ctrl-C and SIGTERM as something to look at.
 
 use std::{
-    sync::{Arc, Condvar, Mutex, PoisonError},
+    io::{self, Read},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net::UnixStream,
+    },
+    sync::{
+        Arc, Condvar, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
 
 use signal_hook::{
-    consts::{SIGINT, SIGTERM},
+    consts::{SIGINT, SIGTERM, SIGWINCH},
     iterator::Signals,
+    low_level::pipe,
 };
 
 /// Whether the user or the system wants us to end.
@@ -48,5 +57,38 @@ impl Interrupted {
         while !self.is_set() {
             self.wait(Duration::from_secs(3600));
         }
+    }
+}
+
+/// Signals as something to wait for beside other things: the end, and a terminal's new size.
+pub(crate) struct Wake {
+    end: Arc<AtomicBool>,
+    pipe: UnixStream,
+}
+
+impl Wake {
+    pub(crate) fn new() -> io::Result<Self> {
+        let (pipe, written) = UnixStream::pair()?;
+        pipe.set_nonblocking(true)?;
+        let end = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&end))?;
+        }
+        for signal in [SIGINT, SIGTERM, SIGWINCH] {
+            pipe::register(signal, written.try_clone()?)?;
+        }
+        Ok(Wake { end, pipe })
+    }
+
+    /// Whether the user or the system wants us to end. What woke us is forgotten.
+    pub(crate) fn is_end(&mut self) -> bool {
+        while self.pipe.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
+        self.end.load(Ordering::SeqCst)
+    }
+}
+
+impl AsFd for Wake {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
     }
 }

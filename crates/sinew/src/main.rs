@@ -14,6 +14,14 @@ mod interrupt;
 #[cfg(feature = "daemon")]
 mod log;
 mod output;
+#[cfg(feature = "daemon")]
+mod report;
+#[cfg(feature = "daemon")]
+mod terminal;
+#[cfg(feature = "daemon")]
+mod text;
+#[cfg(feature = "daemon")]
+mod words;
 
 use std::{io::Write, process::ExitCode};
 

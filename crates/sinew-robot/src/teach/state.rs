@@ -1,9 +1,9 @@
 use std::{fmt, sync::Arc, time::Instant};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 pub use sinew_wire::teach::{MODE_IDLE, MODE_PLAYING, MODE_RECORDING, MODE_TEACHING};
 
-use crate::trajectory::{Pose, Recording};
+use crate::trajectory::{G1_ARMS, Pose, Recording};
 
 /// What is known about a robot that can be taught.
 #[derive(Debug, Clone, Serialize)]
@@ -34,9 +34,12 @@ pub struct State {
     pub playing: Option<Playing>,
     /// What the robot says it does; none when it does not push its status, or no longer.
     pub mode: Option<u32>,
-    /// Joint positions in the order of the slots, rad; none as with `mode`.
+    /// Joint positions in the order of the slots, rad, told by the joints' names; none as with
+    /// `mode`.
+    #[serde(serialize_with = "by_joint")]
     pub positions: Option<Pose>,
-    /// Joint velocities, rad/s; none as with `mode`.
+    /// Joint velocities, rad/s; told and none as the positions.
+    #[serde(serialize_with = "by_joint")]
     pub velocities: Option<Pose>,
     /// What went over the wire.
     pub counters: Counters,
@@ -111,6 +114,16 @@ pub struct Counters {
     pub cycles_unanswered: u64,
     /// Events lost because they were not fetched.
     pub events_lost: u64,
+}
+
+fn by_joint<S: Serializer>(pose: &Option<Pose>, serializer: S) -> Result<S::Ok, S::Error> {
+    match pose {
+        Some(pose) => {
+            let names = G1_ARMS.joints.iter().map(|joint| joint.name);
+            serializer.collect_map(names.zip(pose))
+        }
+        None => serializer.serialize_none(),
+    }
 }
 
 impl LinkState {

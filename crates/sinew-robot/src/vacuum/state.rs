@@ -1,7 +1,7 @@
 use std::{fmt, sync::Arc, time::Instant};
 
-use serde::Serialize;
-use sinew_wire::gd32::Status;
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use sinew_wire::gd32::{Flag, Status};
 
 /// What is known about a vacuum.
 #[derive(Debug, Clone, Serialize)]
@@ -27,8 +27,8 @@ pub struct State {
     pub lidar: Option<u8>,
     /// LED state last sent.
     pub led: u8,
-    /// The last status packet.
-    #[serde(skip)]
+    /// The last status packet; of it, what touches the robot is told.
+    #[serde(flatten, serialize_with = "contacts")]
     pub status: Option<Status>,
     /// Where encoders and gyroscope say the robot is, from where the port was opened.
     pub pose: Pose,
@@ -135,6 +135,18 @@ pub struct Counters {
     pub encoder_jumps: u64,
     /// Events lost because the caller did not fetch them.
     pub events_lost: u64,
+}
+
+/// Flags by their names in `gd32_status`, and whether a button is pressed; all null before the first
+/// packet.
+fn contacts<S: Serializer>(status: &Option<Status>, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    for flag in Flag::ALL {
+        map.serialize_entry(flag.name(), &status.map(|status| status.is(*flag)))?;
+    }
+    map.serialize_entry("start_button", &status.map(|status| status.start_button != 0))?;
+    map.serialize_entry("dock_button", &status.map(|status| status.dock_button != 0))?;
+    map.end()
 }
 
 impl LinkState {

@@ -1,10 +1,11 @@
 use std::time::Duration;
 
+use serde_json::Value;
 use sinew_robot::{
     Code,
     vacuum::{Command, Event, LinkState as Link, Settings},
 };
-use sinew_wire::gd32::FrameBuf;
+use sinew_wire::gd32::{Flag, FrameBuf};
 
 use crate::bench::{Bench, MS, velocity};
 
@@ -182,6 +183,28 @@ fn state_and_events_are_json() {
     let event = Event::Dock { dock: sinew_robot::vacuum::DockEvent::GaveUp { reason: "x".into() } };
     let json = serde_json::to_value(event).unwrap();
     assert_eq!(json, serde_json::json!({"event": "dock", "dock": "gave_up", "reason": "x"}));
+}
+
+#[test]
+fn the_state_tells_what_touches_the_robot() {
+    let told = |bench: &Bench| serde_json::to_value(bench.session.state()).unwrap();
+    let mut bench = Bench::new(Settings::default());
+    let names = Flag::ALL.iter().map(|flag| flag.name()).chain(["start_button", "dock_button"]);
+    for name in names {
+        assert_eq!(told(&bench).get(name), Some(&Value::Null), "{name} before the first packet");
+    }
+    bench = Bench::ready();
+    bench.controller.status.dock_button = 100;
+    for flag in [Flag::BumperLeft, Flag::CliffRightFront, Flag::Charging] {
+        bench.controller.status.set(flag, true);
+    }
+    bench.run(Duration::from_millis(50));
+    let told = told(&bench);
+    let is = |name: &str| told[name].as_bool().unwrap();
+    let set: Vec<_> = Flag::ALL.iter().map(|flag| flag.name()).filter(|name| is(name)).collect();
+    let wanted = ["bumper_left", "cliff_right_front", "dustbox_attached", "is_charging"];
+    assert_eq!(set, wanted);
+    assert_eq!((is("start_button"), is("dock_button")), (false, true));
 }
 
 #[test]

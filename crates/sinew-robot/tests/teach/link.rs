@@ -103,6 +103,21 @@ fn without_status_the_link_is_lost_after_two_unanswered_cycles() {
 }
 
 #[test]
+fn the_state_tells_joints_by_name() {
+    let mut bench = Bench::pushing();
+    bench.pose = |_| std::array::from_fn(|slot| slot as f32 / 4.0);
+    bench.run(100);
+    let state = serde_json::to_value(bench.session.state()).unwrap();
+    let positions = state["positions"].as_object().unwrap();
+    assert_eq!(positions.len(), 12);
+    assert_eq!(positions["left_shoulder_pitch"], 0.0);
+    assert_eq!(positions["right_wrist_pitch"], 2.75);
+    assert_eq!(state["velocities"]["left_elbow"], 0.0);
+    let unknown = serde_json::to_value(Bench::new().session.state()).unwrap();
+    assert!(unknown["positions"].is_null() && unknown["velocities"].is_null());
+}
+
+#[test]
 fn with_status_the_link_is_lost_after_a_second_without_it() {
     let mut bench = Bench::pushing();
     bench.mute = true;

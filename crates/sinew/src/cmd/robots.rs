@@ -1,45 +1,26 @@
-//! `sinew robots`, `status`, `watch` and `stop`.
+//! `sinew robots` and `stop`.
 
-use std::{
-    io::{IsTerminal, Write},
-    time::Duration,
-};
+use std::io::Write;
 
-use anyhow::bail;
-use serde_json::Value;
-use sinew_api::{Command, DaemonMessage, Halt, LinkReport, RobotReport, Topic};
-use sinew_robot::capability::Capability;
+use anstyle::Style;
+use serde_json::json;
+use sinew_api::{Command, Halt, RobotReport};
 
 use crate::{
     DONE,
-    client::{Client, Daemon},
-    interrupt,
-    output::{self, BOLD, DIM, GREEN, PLAIN, RED, YELLOW, printable, printable_json},
+    client::Daemon,
+    output::{self, BOLD, printable, printable_json},
+    terminal,
+    text::{Line, width, wrap},
+    words,
 };
+
+/// Between columns.
+const GAP: usize = 2;
 
 /// List the robots of the daemon.
 #[derive(clap::Args)]
 pub(crate) struct RobotsArgs {
-    #[command(flatten)]
-    daemon: Daemon,
-}
-
-/// Show what a robot is doing.
-#[derive(clap::Args)]
-pub(crate) struct StatusArgs {
-    #[command(flatten)]
-    daemon: Daemon,
-}
-
-/// Show what a robot is doing, live, until Ctrl-C.
-#[derive(clap::Args)]
-pub(crate) struct WatchArgs {
-    /// Updates a second.
-    #[arg(long, default_value_t = 5.0)]
-    max_hz: f64,
-    /// End after so long, as in 10s.
-    #[arg(long = "for", value_parser = super::duration)]
-    duration: Option<Duration>,
     #[command(flatten)]
     daemon: Daemon,
 }
@@ -58,62 +39,8 @@ pub(crate) fn robots(args: &RobotsArgs, json: bool) -> anyhow::Result<u8> {
         writeln!(out, "{}", printable_json(&serde_json::to_value(robots)?))?;
         return Ok(DONE);
     }
-    let links: Vec<_> = robots.iter().map(|robot| link(&robot.link)).collect();
-    // As wide as it has to be: a reason may be long.
-    let width = links.iter().map(|link| link.chars().count()).max().unwrap_or_default().max(26);
-    let bold = BOLD.render();
-    writeln!(out, "{bold}{:<12} {:<9} {:<width$} HOLDER{PLAIN}", "NAME", "KIND", "LINK")?;
-    for (robot, link) in robots.iter().zip(links) {
-        let (name, kind) = (printable(&robot.name), printable(&robot.kind));
-        writeln!(out, "{name:<12} {kind:<9} {link:<width$} {}", client_name(&robot.holder))?;
-    }
-    Ok(DONE)
-}
-
-pub(crate) fn status(args: &StatusArgs, json: bool) -> anyhow::Result<u8> {
-    let robot = one_robot(&mut args.daemon.connect()?, args.daemon.robot())?;
-    let mut out = anstream::stdout().lock();
-    if json {
-        writeln!(out, "{}", printable_json(&serde_json::to_value(robot)?))?;
-    } else {
-        for line in describe(&robot) {
-            writeln!(out, "{line}")?;
-        }
-    }
-    Ok(DONE)
-}
-
-pub(crate) fn watch(args: &WatchArgs, json: bool) -> anyhow::Result<u8> {
-    let interrupted = interrupt::flag()?;
-    let mut client = args.daemon.connect()?;
-    let topics = vec![Topic::State, Topic::Events];
-    client.request(Command::Subscribe { topics, max_hz: Some(args.max_hz) })?;
-    client.set_patience(Duration::from_millis(200))?;
-    let in_place = std::io::stdout().is_terminal() && !json;
-    let start = std::time::Instant::now();
-    let mut shown = 0;
-    while !interrupted.is_set() && args.duration.is_none_or(|most| start.elapsed() < most) {
-        let Some(message) = client.next()? else { continue };
-        let mut out = anstream::stdout().lock();
-        if json {
-            writeln!(out, "{}", printable_json(&message))?;
-        } else if let Ok(DaemonMessage::Event(event)) = serde_json::from_value(message) {
-            if let Some(robot) = event.state() {
-                if in_place && shown > 0 {
-                    // Back to the first line of the last picture.
-                    write!(out, "\x1b[{shown}A")?;
-                }
-                let lines = describe(&robot);
-                for line in &lines {
-                    writeln!(out, "{line}{}", if in_place { "\x1b[K" } else { "" })?;
-                }
-                shown = lines.len();
-            } else {
-                writeln!(out, "{}", printable_json(&event.data))?;
-                shown = 0;
-            }
-        }
-        out.flush()?;
+    for line in table(&robots, terminal::width()) {
+        writeln!(out, "{line}")?;
     }
     Ok(DONE)
 }
@@ -123,171 +50,68 @@ pub(crate) fn stop(args: &StopArgs, json: bool) -> anyhow::Result<u8> {
     output::done(json)
 }
 
-/// The robot that was asked for, or the only one.
-fn one_robot(client: &mut Client, name: Option<&str>) -> anyhow::Result<RobotReport> {
-    let mut robots = client.robots()?.robots;
-    let names: Vec<_> = robots.iter().map(|robot| printable(&robot.name)).collect();
-    let found = match name {
-        None if robots.is_empty() => bail!("the daemon has no robots"),
-        None if robots.len() > 1 => bail!("say which with --robot: {}", names.join(", ")),
-        None => Some(0),
-        Some(name) => robots.iter().position(|robot| robot.name == name),
+/// What robots can do is left out where there is hardly room for the rest.
+fn table(robots: &[RobotReport], width: usize) -> Vec<Line> {
+    let columns = if width < 60 { 4 } else { 5 };
+    let mut lines =
+        vec![["NAME", "KIND", "LINK", "HOLDER", "CAN"].map(|title| (BOLD, title.into()))];
+    lines.extend(robots.iter().map(|robot| {
+        let holder = robot.holder.as_deref().map_or("-".into(), printable);
+        let can: Vec<_> = robot.capabilities.iter().map(|can| words::text(&json!(can))).collect();
+        [
+            (Style::new(), printable(&robot.name)),
+            (Style::new(), printable(&robot.kind)),
+            (words::link_style(&robot.link.state), words::link(&robot.link)),
+            (Style::new(), holder),
+            (Style::new(), can.join(", ")),
+        ]
+    }));
+    let lines: Vec<_> = lines.iter().map(|line| &line[..columns]).collect();
+    let widths = widths(&lines, width);
+    lines.iter().flat_map(|line| wrapped(line, &widths)).collect()
+}
+
+/// As wide as the widest cell of each column. Where that is too much the widest column gives way,
+/// first those in which words stay whole.
+fn widths(lines: &[&[(Style, String)]], most: usize) -> Vec<usize> {
+    let columns = lines.first().map_or(0, |line| line.len());
+    let cells = |column: usize| lines.iter().map(move |line| line[column].1.as_str());
+    let most = most.saturating_sub(GAP * columns.saturating_sub(1));
+    let widest = |column| cells(column).map(width).max().unwrap_or(0);
+    let longest = |column| cells(column).flat_map(str::split_whitespace).map(width).max();
+    let mut widths: Vec<_> = (0..columns).map(widest).collect();
+    for least in
+        [(0..columns).map(|column| longest(column).unwrap_or(0)).collect(), vec![2; columns]]
+    {
+        while widths.iter().sum::<usize>() > most {
+            let roomy = widths.iter_mut().zip(&least).filter(|(width, least)| **width > **least);
+            let Some((width, _)) = roomy.max_by_key(|(width, _)| **width) else { break };
+            *width -= 1;
+        }
+    }
+    widths
+}
+
+/// A line of cells, as many lines as its longest cell takes.
+fn wrapped(cells: &[(Style, String)], widths: &[usize]) -> Vec<Line> {
+    let cells: Vec<_> = cells
+        .iter()
+        .zip(widths)
+        .map(|((style, text), width)| (*style, wrap(text, *width), *width))
+        .collect();
+    let height = cells.iter().map(|(_, texts, _)| texts.len()).max().unwrap_or(0);
+    let line = |at: usize| {
+        let mut line = Line::default();
+        let mut column = 0;
+        for (style, texts, width) in &cells {
+            if let Some(text) = texts.get(at) {
+                line = line.padded(column).with(*style, text.clone());
+            }
+            column += width + GAP;
+        }
+        line
     };
-    match found {
-        Some(index) => Ok(robots.swap_remove(index)),
-        None => bail!("no robot {:?}; there is {}", name.unwrap_or_default(), names.join(", ")),
-    }
-}
-
-/// A robot's state in aligned lines.
-fn describe(robot: &RobotReport) -> Vec<String> {
-    let (name, kind) = (printable(&robot.name), printable(&robot.kind));
-    let link = coloured_link(&robot.link);
-    let mut lines = vec![format!("{}{name}{PLAIN} ({kind})  {link}", BOLD.render())];
-    let mut row = |name: &str, value: String| {
-        lines.push(format!("  {}{name:<10}{PLAIN} {}", DIM.render(), printable(&value)));
-    };
-    for (name, link) in &robot.links {
-        row(name, self::link(link));
-    }
-    row(
-        "seen",
-        match robot.last_seen_ms {
-            Some(ms) => format!("{:.1} s ago", ms as f64 / 1000.0),
-            None => "never".into(),
-        },
-    );
-    row("holder", client_name(&robot.holder));
-    row("stopped by", client_name(&robot.stopped_by));
-    let has = |capability| robot.capabilities.contains(&capability);
-    let state = &Value::Object(robot.state.clone());
-    if let Some(percent) = state["battery_percent"].as_u64() {
-        row("battery", format!("{percent} %, {} V", number(&state["battery_volts"], 1)));
-    }
-    if has(Capability::Drive) {
-        drive_rows(state, &mut row);
-    }
-    if has(Capability::Components) {
-        component_rows(state, &mut row);
-    }
-    if has(Capability::Teach) {
-        teaching_rows(state, &mut row);
-    }
-    lines
-}
-
-fn drive_rows(state: &Value, row: &mut impl FnMut(&str, String)) {
-    let velocity = &state["velocity"];
-    row(
-        "velocity",
-        format!(
-            "{} m/s, {} rad/s, mode {}",
-            number(&velocity["linear"], 2),
-            number(&velocity["angular"], 2),
-            state["mode"]
-        ),
-    );
-    let pose = &state["pose"];
-    row(
-        "pose",
-        format!(
-            "x {} m, y {} m, {} rad",
-            number(&pose["x"], 3),
-            number(&pose["y"], 3),
-            number(&pose["heading"], 3)
-        ),
-    );
-}
-
-fn component_rows(state: &Value, row: &mut impl FnMut(&str, String)) {
-    row(
-        "outputs",
-        format!(
-            "vacuum {} %, main brush {} %, side brush {} %, lidar {}, LED {}",
-            state["vacuum"],
-            state["main_brush"],
-            state["side_brush"],
-            state["lidar"].as_u64().map_or("off".into(), |pwm| format!("{pwm} %")),
-            state["led"]
-        ),
-    );
-    let counters = &state["counters"];
-    row(
-        "line",
-        format!(
-            "{} frames in, {} out, {} bad checks, {} bytes dropped",
-            counters["frames"], counters["sent"], counters["bad_checks"], counters["dropped"]
-        ),
-    );
-}
-
-fn teaching_rows(state: &Value, row: &mut impl FnMut(&str, String)) {
-    let on = |name: &str| if state[name] == true { "on" } else { "off" };
-    row("teaching", on("teaching").into());
-    row(
-        "recording",
-        format!(
-            "{}, {} frames, {} ms",
-            on("recording"),
-            state["recorded_frames"],
-            state["recorded_ms"]
-        ),
-    );
-    row(
-        "playing",
-        match &state["playing"] {
-            Value::Null => "-".into(),
-            playing => format!("{} {}", playing["id"], text(&playing["name"])),
-        },
-    );
-    let positions = state["positions"].as_array().cloned().unwrap_or_default();
-    let positions: Vec<_> = positions.iter().map(|position| number(position, 2)).collect();
-    row("joints", positions.join(" "));
-    let counters = &state["counters"];
-    row(
-        "link",
-        format!(
-            "{} datagrams in, {} out, {} retries",
-            counters["received"], counters["sent"], counters["retries"]
-        ),
-    );
-}
-
-/// How a robot can be reached, and why not.
-fn link(link: &LinkReport) -> String {
-    let state = printable(&link.state);
-    let reason = link.reason.as_deref().map(printable);
-    match (link.details.get("step"), reason) {
-        (Some(step), Some(reason)) => format!("{state} at step {step}: {reason}"),
-        (Some(step), None) => format!("{state} (step {step} of 19)"),
-        (None, Some(reason)) => format!("{state}: {reason}"),
-        (None, None) => state,
-    }
-}
-
-fn coloured_link(report: &LinkReport) -> String {
-    let colour = match report.state.as_str() {
-        "ready" => GREEN,
-        "booting" => YELLOW,
-        _ => RED,
-    };
-    format!("{}{}{PLAIN}", colour.render(), link(report))
-}
-
-fn client_name(name: &Option<String>) -> String {
-    name.as_deref().map_or("-".into(), printable)
-}
-
-fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => printable(text),
-        Value::Null => "-".into(),
-        other => printable_json(other),
-    }
-}
-
-fn number(value: &Value, digits: usize) -> String {
-    value.as_f64().map_or("-".into(), |number| format!("{number:.digits$}"))
+    (0..height).map(line).collect()
 }
 
 #[cfg(test)]
@@ -296,42 +120,44 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_link_that_is_down_says_why() {
-        for (report, wanted) in [
-            (json!({ "state": "ready" }), "ready"),
-            (json!({ "state": "booting", "step": 7 }), "booting (step 7 of 19)"),
-            (
-                json!({ "state": "failed", "step": 3, "reason": "no answer" }),
-                "failed at step 3: no answer",
-            ),
-            (
-                json!({ "state": "disconnected", "reason": "No such file (os error 2)\u{1b}" }),
-                "disconnected: No such file (os error 2)\\u{1b}",
-            ),
-        ] {
-            assert_eq!(link(&LinkReport::new(report)), wanted);
+    fn robot(name: &str, reason: Option<&str>) -> RobotReport {
+        let mut robot = json!({
+            "name": name, "kind": "crl200s", "link": { "state": "lost" }, "holder": "机器人",
+            "capabilities": ["drive", "components"], "sensors": [], "stopped_by": null,
+            "last_seen_ms": null, "fresh": false, "state": {},
+        });
+        if let Some(reason) = reason {
+            robot["link"]["reason"] = reason.into();
         }
+        serde_json::from_value(robot).expect("is a report")
+    }
+
+    fn plain(robots: &[RobotReport], width: usize) -> String {
+        table(robots, width).iter().map(|line| line.plain().trim_end().to_owned() + "\n").collect()
     }
 
     #[test]
-    fn rows_follow_what_a_robot_can_do() {
-        let robot = |capabilities: Value| -> RobotReport {
-            serde_json::from_value(json!({
-                "name": "a", "kind": "b", "link": { "state": "ready" }, "holder": null,
-                "links": { "lidar": { "state": "lost", "reason": "it went" } },
-                "capabilities": capabilities, "sensors": [], "stopped_by": null,
-                "last_seen_ms": null, "fresh": true, "state": { "battery_percent": 3 },
-            }))
-            .expect("is a report")
-        };
-        let shown = |capabilities| describe(&robot(capabilities)).join("\n");
-        let all = shown(json!(["drive", "components", "sensors", "teach"]));
-        for wanted in ["battery", "pose", "outputs", "joints", "lost: it went"] {
-            assert!(all.contains(wanted), "{wanted} in {all}");
+    fn a_long_reason_goes_on_under_its_column() {
+        let robots = [robot("a", Some("the port was closed")), robot("b", None)];
+        let wanted = "\
+NAME  KIND     LINK               HOLDER
+a     crl200s  lost: the port     机器人
+               was closed
+b     crl200s  lost               机器人
+";
+        assert_eq!(plain(&robots, 40), wanted);
+        assert_eq!(plain(&robots, usize::MAX).lines().count(), 3);
+    }
+
+    #[test]
+    fn a_table_is_never_wider_than_it_may_be() {
+        let long = "a-very-long-name-without-any-spaces-and-\u{1b}[2J";
+        let robots = [robot(long, Some(long)), robot("b", None)];
+        for width in 20..=200 {
+            for line in table(&robots, width) {
+                assert!(line.width() <= width, "{line:?} at {width}");
+                assert!(!line.plain().contains('\u{1b}'));
+            }
         }
-        let drives = shown(json!(["drive"]));
-        assert!(drives.contains("pose") && !drives.contains("outputs"), "{drives}");
-        assert!(!shown(json!([])).contains("pose"));
     }
 }

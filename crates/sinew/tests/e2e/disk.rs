@@ -84,7 +84,7 @@ fn serve(daemon: impl FnOnce(&[&str]) -> Process, link: &str, library: &str) -> 
     until("the robot", || {
         let robots = client.ok(json!({ "type": "Robots" }));
         let g1 = &robots["robots"][0];
-        (g1["link"]["state"] == "ready" && g1["state"]["positions"].is_array()).then_some(())
+        (g1["link"]["state"] == "ready" && g1["state"]["positions"].is_object()).then_some(())
     });
     (daemon, client)
 }

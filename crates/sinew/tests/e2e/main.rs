@@ -37,11 +37,13 @@ mod namespace;
 mod pause;
 mod refusals;
 mod safety;
+mod screens;
 mod stops;
 mod strangers;
 mod support;
 #[cfg(feature = "g1")]
 mod teach;
+mod terminal;
 mod tokens;
 mod track;
 mod unread;
