@@ -15,6 +15,13 @@ pub(crate) fn raise(level: u8) -> bool {
     .is_ok()
 }
 
+/// Whether a thread of this process may have the real-time priority that drivers ask for: tried on
+/// one that ends with it.
+pub fn may_have_real_time() -> bool {
+    let tried = std::thread::spawn(|| raise(crate::vacuum::PRIORITY));
+    tried.join().unwrap_or(false)
+}
+
 /// Asks for a greater share of the processors for this thread than ordinary ones have, which takes
 /// the same privilege; whether it was given. It keeps none from running.
 pub fn favour() -> bool {

@@ -14,6 +14,8 @@ mod interrupt;
 #[cfg(feature = "daemon")]
 mod log;
 mod output;
+#[cfg(feature = "daemon")]
+mod system;
 
 use std::{io::Write, process::ExitCode};
 

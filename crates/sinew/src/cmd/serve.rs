@@ -1,6 +1,11 @@
 //! `sinew serve`: the daemon.
 
-use std::{env, ffi::OsString, io::Write, path::PathBuf};
+use std::{
+    env,
+    ffi::OsString,
+    io::Write,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -117,6 +122,11 @@ impl Settings {
         self.library.is_some()
     }
 
+    /// The configuration's file, if there is one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        Config::file(self.config.as_deref())
+    }
+
     /// The configuration in force: the file's, with the flags over it.
     pub(super) fn effective(&self) -> anyhow::Result<Config> {
         let mut config = Config::load(self.config.as_deref())?;
@@ -138,11 +148,7 @@ impl Settings {
         ];
         let links = self.links.iter().map(|link| link.entry(None));
         for given in given.into_iter().flatten().chain(links) {
-            let given = given?;
-            match config.robot.iter_mut().find(|robot| robot.name == given.name) {
-                Some(robot) => robot.link = given.link,
-                None => config.robot.push(given),
-            }
+            config.put(given?);
         }
         for setting in self.all_set() {
             apply(&setting, &mut config.robot)?;
