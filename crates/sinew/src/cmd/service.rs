@@ -237,7 +237,12 @@ impl Service {
         let hidden = files.filter(|file| unit::is_private(file)).map(|file| {
             format!("{} cannot be read by a service: put it below /etc", file.display())
         });
-        unit::is_private(&self.binary).then_some(install).into_iter().chain(hidden).collect()
+        let missing = self.ports.iter().filter(|port| port.is_missing()).map(|port| {
+            let device = &port.device;
+            format!("{device} is not connected, and may have another number when it is; repeat this then")
+        });
+        let binary = unit::is_private(&self.binary).then_some(install);
+        binary.into_iter().chain(hidden).chain(missing).collect()
     }
 }
 

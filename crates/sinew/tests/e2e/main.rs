@@ -25,6 +25,7 @@ mod clients;
 mod control;
 #[cfg(feature = "g1")]
 mod disk;
+mod doctor;
 mod examples;
 #[cfg(feature = "g1")]
 mod faults;
@@ -36,6 +37,7 @@ mod namespace;
 mod pause;
 mod refusals;
 mod safety;
+mod service;
 mod stops;
 mod strangers;
 mod support;

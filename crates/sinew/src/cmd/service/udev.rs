@@ -70,6 +70,11 @@ impl SerialPort {
         }
     }
 
+    /// Whether it is an adapter that is not connected, so that only its number is known.
+    pub(super) fn is_missing(&self) -> bool {
+        self.usb.is_none() && self.allowed().starts_with("char-")
+    }
+
     fn rule(&self, group: &str) -> String {
         let (which, more) = match &self.usb {
             Some(usb) => (usb.matches(), ", ENV{ID_MM_DEVICE_IGNORE}=\"1\""),
@@ -183,6 +188,9 @@ mod tests {
         assert!(!rule.contains("RUN"), "what a device says of itself is no rule: {rule}");
         fs::write(dir.path().join(format!("{adapter}/serial")), "A10K\n").expect("is written");
         assert!(look().rule("sinew").contains("ENV{ID_SERIAL_SHORT}==\"A10K\""));
+        assert!(!look().is_missing());
+        let other = SerialPort::look(&system, "vacuum", Path::new("/dev/ttyUSB1"));
+        assert!(other.expect("is a port").is_missing());
     }
 
     #[test]
