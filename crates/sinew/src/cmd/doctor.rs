@@ -22,7 +22,7 @@ use crate::{
     DONE, FAILED,
     config::Config,
     output::printable_json,
-    system::{System, shell_word},
+    system::{System, User, shell_word},
 };
 
 /// Say what is wrong here, and what to do about it.
@@ -41,8 +41,11 @@ pub(crate) struct Args {
     token: Option<String>,
 }
 
-/// What is looked at, in this order. Each looks at what the context holds and what the system tells.
-const CHECKS: &[(&str, fn(&Context) -> Vec<Finding>)] = &[
+/// A name, and what looks at what the context holds and the system tells.
+type Check = (&'static str, fn(&Context) -> Vec<Finding>);
+
+/// What is looked at, in this order.
+const CHECKS: &[Check] = &[
     ("configuration", files::configuration),
     ("tokens", files::tokens),
     #[cfg(feature = "g1")]
@@ -128,7 +131,7 @@ impl Finding {
 
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     let context = Context::new(args);
-    let look = |(name, check): &(&str, fn(&Context) -> Vec<Finding>)| {
+    let look = |(name, check): &Check| {
         check(&context).into_iter().map(|finding| finding.named(name)).collect::<Vec<_>>()
     };
     let findings: Vec<_> = CHECKS.iter().flat_map(look).collect();
@@ -160,7 +163,14 @@ impl Context {
 
     /// Whether a daemon is a service here.
     fn is_service(&self) -> bool {
-        self.system.path(super::service::UNIT).exists()
+        self.service_user().is_some()
+    }
+
+    /// The user that the service runs as.
+    fn service_user(&self) -> Option<User> {
+        let unit = self.system.read(super::service::UNIT);
+        let user = unit.lines().find_map(|line| line.strip_prefix("User="));
+        user.and_then(|user| self.system.user(user))
     }
 
     /// What starts a daemon with this configuration.

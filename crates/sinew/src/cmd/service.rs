@@ -4,11 +4,7 @@ mod place;
 mod udev;
 mod unit;
 
-use std::{
-    env,
-    io::Write,
-    path::{Path, PathBuf},
-};
+use std::{env, io::Write, path::PathBuf};
 
 use anyhow::{Context, bail};
 use serde_json::json;
@@ -204,7 +200,11 @@ impl Service {
         }
         commands.push("sudo systemctl daemon-reload".into());
         commands.push("sudo systemctl enable --now sinew".into());
-        commands.push(format!("{} doctor", shell_word(&self.binary)));
+        let link = self.given_port().map(|port| format!("serial:{}", port.best_name()));
+        let mut doctor = format!("{} doctor", shell_word(&self.binary));
+        let flags = [("--config", self.file.clone()), ("--vacuum", link.map(Into::into))];
+        add_flags(&mut doctor, flags);
+        commands.push(doctor);
         commands
     }
 
@@ -212,19 +212,20 @@ impl Service {
     fn command(&self, args: &Args) -> String {
         let own = env::current_exe().unwrap_or_else(|_| self.binary.clone());
         let mut command = format!("{} service", shell_word(own));
-        let user = (args.user != USER).then(|| Path::new(&args.user));
+        let user = (args.user != USER).then(|| PathBuf::from(&args.user));
         let flags = [
             ("--user", user),
-            ("--port", args.port.as_deref()),
-            ("--config", self.file.as_deref()),
-            ("--binary", args.binary.as_deref()),
+            ("--port", args.port.clone()),
+            ("--config", self.file.clone()),
+            ("--binary", args.binary.clone()),
         ];
-        for (flag, value) in flags {
-            if let Some(value) = value {
-                command += &format!(" {flag} {}", shell_word(value));
-            }
-        }
+        add_flags(&mut command, flags);
         command
+    }
+
+    /// The port that was given.
+    fn given_port(&self) -> Option<&SerialPort> {
+        self.ports.iter().find(|port| Some(&port.robot) == self.given.as_ref())
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -243,6 +244,15 @@ impl Service {
         });
         let binary = unit::is_private(&self.binary).then_some(install);
         binary.into_iter().chain(hidden).chain(missing).collect()
+    }
+}
+
+/// Adds those that have a value.
+fn add_flags<const N: usize>(command: &mut String, flags: [(&str, Option<PathBuf>); N]) {
+    for (flag, value) in flags {
+        if let Some(value) = value {
+            *command += &format!(" {flag} {}", shell_word(value));
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::support::{Dir, Ended, Process, Rig, run, simulator, sinew};
 
 /// What was found under a name.
 #[track_caller]
-fn found<'a>(checks: &'a Value, name: &str) -> &'a Value {
+pub(crate) fn found<'a>(checks: &'a Value, name: &str) -> &'a Value {
     let all = checks["checks"].as_array().unwrap();
     let found = all.iter().find(|check| check["name"] == name);
     found.unwrap_or_else(|| panic!("no {name} in {checks}"))

@@ -10,7 +10,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::support::{Dir, Ended, Process, run, until};
+use crate::{
+    doctor::found,
+    support::{Dir, Ended, Process, run, until},
+};
 
 const UNIT: &str = "etc/systemd/system/sinew.service";
 const RULES: &str = "etc/udev/rules.d/70-sinew.rules";
@@ -312,14 +315,12 @@ fn systemd_runs_the_daemon_with_its_rights_and_no_others() {
     assert_eq!(tried, wanted);
     // The robot was ready, and the heartbeat has its priority.
     let doctor: Value = serde_json::from_str(&read("doctor")).unwrap();
-    let state = |name: &str| {
-        let checks = doctor["checks"].as_array().unwrap();
-        let check = checks.iter().find(|check| check["name"] == name);
-        check.unwrap_or_else(|| panic!("{name} in {doctor}"))["state"].clone()
-    };
     for name in ["daemon", "robot vacuum", "real time", "port /dev/ttyV0", "address http"] {
-        assert_eq!(state(name), "ok", "{doctor}");
+        assert_eq!(found(&doctor, name)["state"], "ok", "{doctor}");
     }
+    let after: Value = serde_json::from_str(&read("doctor-after")).unwrap();
+    assert_eq!(found(&after, "port /dev/ttyV0")["state"], "ok", "{after}");
+    assert_eq!(found(&after, "daemon")["mend"], "sudo systemctl start sinew", "{after}");
     // It came back, and ended well when it was told to.
     let stopped = read("stopped");
     for wanted in ["Result=success", "ExecMainStatus=0", "NRestarts=1", "ActiveState=inactive"] {

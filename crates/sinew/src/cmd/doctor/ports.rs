@@ -13,7 +13,7 @@ use rustix::{
 use sinew_io::Address;
 
 use super::{Context, Finding};
-use crate::system::{Process, System, shell_word};
+use crate::system::{Process, System, User, shell_word};
 
 /// What is known about a port, without opening it: that would raise its lines, and a controller may
 /// restart on that.
@@ -30,11 +30,11 @@ struct Device {
     group: String,
     /// Permissions, as 0o660.
     mode: u32,
-    /// What this user may do with it.
+    /// What the daemon's user may do with it.
     access: Rights,
     holder: Option<Process>,
-    /// The kernel writes its messages to it.
-    is_console: bool,
+    /// The kernel's name for it, if it writes its messages to it.
+    console: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,21 +48,24 @@ enum Rights {
 }
 
 pub(super) fn check(context: &Context) -> Vec<Finding> {
-    let (system, user) = (&context.system, user(&context.system));
+    let (system, user) = (&context.system, Whose::look(context));
     let configured = context.config.robot.iter().filter_map(|robot| match &robot.link {
         Address::Serial { path, .. } => {
-            Some(Port::look(system, path.clone(), Some(robot.name.clone())))
+            Some(Port::look(system, &user, path.clone(), Some(robot.name.clone())))
         }
         _ => None,
     });
     let mut ports: Vec<_> = configured.collect();
     let known: Vec<_> = ports.iter().map(|port| fs::canonicalize(&port.path).ok()).collect();
     let others = present(system).into_iter().filter(|path| !known.contains(&Some(path.clone())));
-    ports.extend(others.map(|path| Port::look(system, path, None)));
+    ports.extend(others.map(|path| Port::look(system, &user, path, None)));
     if ports.is_empty() {
         return vec![Finding::ok("no serial ports here")];
     }
-    ports.iter().map(|port| judge(port, &user).about(port.path.display().to_string())).collect()
+    ports
+        .iter()
+        .map(|port| judge(port, user.name()).about(port.path.display().to_string()))
+        .collect()
 }
 
 /// The ports of this machine. Of the usual four or 32 `ttyS` only those count that have hardware.
@@ -77,15 +80,15 @@ fn present(system: &System) -> Vec<PathBuf> {
 }
 
 impl Port {
-    fn look(system: &System, path: PathBuf, robot: Option<String>) -> Self {
+    fn look(system: &System, user: &Whose, path: PathBuf, robot: Option<String>) -> Self {
         let device =
-            fs::metadata(&path).ok().map(|metadata| Device::look(system, &path, &metadata));
+            fs::metadata(&path).ok().map(|metadata| Device::look(system, user, &path, &metadata));
         Port { path, robot, device }
     }
 }
 
 impl Device {
-    fn look(system: &System, path: &Path, metadata: &Metadata) -> Self {
+    fn look(system: &System, user: &Whose, path: &Path, metadata: &Metadata) -> Self {
         let real = fs::canonicalize(path).unwrap_or_else(|_| path.into());
         let name = real.file_name().unwrap_or_default().to_string_lossy();
         let consoles = system.read("/sys/class/tty/console/active");
@@ -94,36 +97,66 @@ impl Device {
             owner: system.user_name(metadata.uid()),
             group: system.group_name(metadata.gid()),
             mode: metadata.mode() & 0o777,
-            access: rights(system, path, metadata),
+            access: user.rights(system, path, metadata),
             holder: system.holder(&real),
-            is_console: consoles.split_whitespace().any(|console| *console == *name),
+            console: consoles
+                .split_whitespace()
+                .any(|console| *console == *name)
+                .then(|| name.into()),
         }
     }
 }
 
-fn rights(system: &System, path: &Path, metadata: &Metadata) -> Rights {
-    if access(path, Access::READ_OK | Access::WRITE_OK).is_ok() {
-        return Rights::Allowed;
-    }
-    let gid = metadata.gid();
-    if metadata.mode() & 0o060 != 0o060 || gid == 0 {
-        return Rights::None;
-    }
-    let has = getgroups().is_ok_and(|groups| groups.iter().any(|group| group.as_raw() == gid));
-    match !has && system.is_member(&user(system), gid) {
-        true => Rights::Joined,
-        false => Rights::Group,
-    }
+/// Whose daemon it is about.
+enum Whose {
+    /// This user's.
+    Own(String),
+    /// The service's.
+    Service(User),
 }
 
-fn user(system: &System) -> String {
-    system.user_name(geteuid().as_raw())
+impl Whose {
+    fn look(context: &Context) -> Self {
+        let own = || Whose::Own(context.system.user_name(geteuid().as_raw()));
+        context.service_user().map_or_else(own, Whose::Service)
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Whose::Own(name) | Whose::Service(User { name, .. }) => name,
+        }
+    }
+
+    fn rights(&self, system: &System, path: &Path, metadata: &Metadata) -> Rights {
+        let (mode, gid) = (metadata.mode(), metadata.gid());
+        let joined = system.is_member(self.name(), gid);
+        let is_allowed = match self {
+            Whose::Own(_) => access(path, Access::READ_OK | Access::WRITE_OK).is_ok(),
+            // It does not run, and belongs to its groups when it does.
+            Whose::Service(user) => {
+                let bits = match (user.uid == metadata.uid(), joined) {
+                    (true, _) => mode >> 6,
+                    (false, true) => mode >> 3,
+                    (false, false) => mode,
+                };
+                user.uid == 0 || bits & 0o6 == 0o6
+            }
+        };
+        let has = getgroups().is_ok_and(|groups| groups.iter().any(|group| group.as_raw() == gid));
+        match (is_allowed, mode & 0o060 == 0o060 && gid != 0) {
+            (true, _) => Rights::Allowed,
+            (false, false) => Rights::None,
+            (false, true) if joined && !has => Rights::Joined,
+            (false, true) => Rights::Group,
+        }
+    }
 }
 
 fn judge(port: &Port, user: &str) -> Finding {
     let path = shell_word(&port.path);
     let Some(device) = &port.device else {
-        return Finding::problem(format!("{}'s port is not there", port.owner()))
+        let robot = port.robot.as_deref().unwrap_or("a robot");
+        return Finding::problem(format!("{robot}'s port is not there"))
             .mend("sudo dmesg | grep tty");
     };
     // What keeps a robot from its port is worse than what keeps nothing.
@@ -143,8 +176,7 @@ fn judge(port: &Port, user: &str) -> Finding {
             _ => Finding::problem(message).mend(format!("sudo kill {pid}")),
         };
     }
-    if device.is_console {
-        let name = port.path.file_name().unwrap_or_default().to_string_lossy();
+    if let Some(name) = &device.console {
         let message = "the kernel's console: take console= from the kernel's command line";
         return match port.robot {
             None => Finding::ok("the kernel's console, not for robots"),
@@ -165,18 +197,14 @@ fn judge(port: &Port, user: &str) -> Finding {
         Rights::Group => fault(format!("{user} may not use it: {whose}; log in again afterwards"))
             .mend(format!("sudo usermod -aG {} {}", shell_word(group), shell_word(user))),
         Rights::None => fault(format!("{user} may not use it: {whose}"))
-            .mend(format!("sudo chgrp dialout {path} && sudo chmod 660 {path}")),
-    }
-}
-
-impl Port {
-    fn owner(&self) -> &str {
-        self.robot.as_deref().unwrap_or("a robot")
+            .mend(format!("sudo chown {} {path}", shell_word(user))),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::{cmd::doctor::State, system::tests::system};
 
@@ -188,7 +216,7 @@ mod tests {
             mode: 0o660,
             access,
             holder: None,
-            is_console: false,
+            console: None,
         };
         Port { path: "/dev/ttyS3".into(), robot: robot.map(Into::into), device: Some(device) }
     }
@@ -204,10 +232,7 @@ mod tests {
             (Rights::Allowed, (State::Ok, "")),
             (Rights::Joined, (State::Problem, "newgrp dialout")),
             (Rights::Group, (State::Problem, "sudo usermod -aG dialout ann")),
-            (
-                Rights::None,
-                (State::Problem, "sudo chgrp dialout /dev/ttyS3 && sudo chmod 660 /dev/ttyS3"),
-            ),
+            (Rights::None, (State::Problem, "sudo chown ann /dev/ttyS3")),
         ] {
             let (state, mend) = wanted;
             assert_eq!(judged(&port(Some("vacuum"), access.clone())), (state, mend.into()));
@@ -228,10 +253,10 @@ mod tests {
         };
         let robot = Some("vacuum");
         assert_eq!(with(robot, &|device| device.is_terminal = false).0, State::Problem);
-        let console = with(robot, &|device| device.is_console = true);
+        let console = with(robot, &|device| device.console = Some("ttyS3".into()));
         assert_eq!(console.0, State::Problem);
         assert_eq!(console.1, "sudo systemctl disable --now serial-getty@ttyS3");
-        assert_eq!(with(None, &|device| device.is_console = true).0, State::Ok);
+        assert_eq!(with(None, &|device| device.console = Some("ttyS3".into())).0, State::Ok);
         let held = |name: &str, robot| {
             let holder = Some(Process { pid: 7, name: name.into(), uid: 0 });
             with(robot, &|device| device.holder.clone_from(&holder))
@@ -239,6 +264,26 @@ mod tests {
         assert_eq!(held("gpsd", robot), (State::Problem, "sudo kill 7".into()));
         assert_eq!(held("gpsd", None).0, State::Ok);
         assert_eq!(held("sinew", robot).0, State::Ok);
+    }
+
+    #[test]
+    fn the_rights_of_a_service_are_those_of_its_user() {
+        let (dir, system) = system(&[("etc/passwd", ""), ("port", "")]);
+        let path = dir.path().join("port");
+        let owner = fs::metadata(&path).expect("is there");
+        let group = format!("ports:x:{}:member\n", owner.gid());
+        fs::write(dir.path().join("etc/group"), group).expect("is written");
+        let is_allowed = |mode: u32, name: &str, uid: u32| {
+            let permissions = fs::Permissions::from_mode(mode);
+            fs::set_permissions(&path, permissions).expect("is ours");
+            let metadata = fs::metadata(&path).expect("is there");
+            let user = Whose::Service(User { name: name.into(), uid, gid: 64321 });
+            user.rights(&system, &path, &metadata) == Rights::Allowed
+        };
+        let other = owner.uid() + 64321;
+        assert!(is_allowed(0o600, "owner", owner.uid()) && !is_allowed(0o600, "member", other));
+        assert!(is_allowed(0o660, "member", other) && !is_allowed(0o660, "other", other));
+        assert!(is_allowed(0o606, "other", other) && !is_allowed(0o606, "member", other));
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub(super) fn real_time(context: &Context) -> Vec<Finding> {
                            machine's load; start the daemon again after this";
             Finding::warning(message).mend(mend)
         }
+        None if context.is_service() => Finding::ok("a matter of the service's unit"),
         None if sinew_io::may_have_real_time() => {
             Finding::ok("a daemon of this user would have real-time priority")
         }

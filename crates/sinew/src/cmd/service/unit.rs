@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::bail;
 
-use super::{Service, udev::SerialPort};
+use super::Service;
 use crate::config::Server;
 
 /// Where a service keeps its motions if the configuration does not say.
@@ -13,7 +13,7 @@ const STATE: &str = "sinew";
 pub(super) fn text(service: &Service) -> anyhow::Result<String> {
     let Service { user, group, .. } = service;
     let command = command(service)?;
-    let priority = sinew_io::vacuum::PRIORITY;
+    let (priority, niceness) = (sinew_io::vacuum::PRIORITY, sinew_io::FAVOURED);
     let ordering = ordering(&service.server);
     let devices: String =
         service.ports.iter().map(|port| format!("DeviceAllow={} rw\n", port.allowed())).collect();
@@ -43,7 +43,7 @@ TimeoutStopSec=10
 # The heartbeat holds its time, and the thread that hears clients comes before those that work for
 # them. These limits allow it, so that no capability is needed.
 LimitRTPRIO={priority}
-LimitNICE=-10
+LimitNICE={niceness}
 CapabilityBoundingSet=
 NoNewPrivileges=yes
 
@@ -127,8 +127,7 @@ fn command(service: &Service) -> anyhow::Result<String> {
     if let Some(file) = &service.file {
         command += &format!(" --config {}", quoted(file)?);
     }
-    let given = |port: &&SerialPort| service.given.as_ref() == Some(&port.robot);
-    if let Some(port) = service.ports.iter().find(given) {
+    if let Some(port) = service.given_port() {
         command += &format!(" --vacuum serial:{}", port.best_name());
     }
     // It would be a variable.
