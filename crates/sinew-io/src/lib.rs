@@ -37,7 +37,7 @@ use sinew_robot::Epoch;
 
 pub use address::{Address, AddressError};
 pub use link::{Around, Link};
-pub use priority::{favour, step_back};
+pub use priority::{FAVOURED, favour, may_have_real_time, step_back};
 pub use pty::Pty;
 pub use tell::Listener;
 pub use unacknowledged::unacknowledged;

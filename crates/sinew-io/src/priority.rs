@@ -15,11 +15,21 @@ pub(crate) fn raise(level: u8) -> bool {
     .is_ok()
 }
 
+/// Whether a thread of this process may have the real-time priority that drivers ask for: tried on
+/// one that ends with it.
+pub fn may_have_real_time() -> bool {
+    let tried = std::thread::spawn(|| raise(crate::vacuum::PRIORITY));
+    tried.join().unwrap_or(false)
+}
+
+/// The niceness of a thread that is favoured.
+pub const FAVOURED: i32 = -10;
+
 /// Asks for a greater share of the processors for this thread than ordinary ones have, which takes
 /// the same privilege; whether it was given. It keeps none from running.
 pub fn favour() -> bool {
     // Without a process it is the calling thread's, on Linux.
-    rustix::process::setpriority_process(None, -10).is_ok()
+    rustix::process::setpriority_process(None, FAVOURED).is_ok()
 }
 
 /// Lets threads of ordinary priority have a greater share than this one.

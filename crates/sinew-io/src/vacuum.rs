@@ -33,11 +33,14 @@ use crate::{
 const STATUS: &str = "gd32_status";
 const VERSION: &str = "gd32_version";
 
+/// The real-time priority that a vacuum's thread asks for.
+pub const PRIORITY: u8 = 20;
+
 /// The controller stops its motors after 50 ms without a heartbeat, so the thread has to hold its
 /// time. A last stop may take three times what `drive` Reset takes at 9600 baud.
 const POLICY: Policy = Policy {
     name: "vacuum",
-    priority: Some(20),
+    priority: Some(PRIORITY),
     relayed: true,
     farewell: Duration::from_millis(200),
 };

@@ -73,7 +73,7 @@ impl Config {
     }
 
     /// Refuses to listen to the network without tokens.
-    pub(crate) fn check(&self) -> io::Result<()> {
+    pub fn check(&self) -> io::Result<()> {
         let ports = [
             ("tcp", self.tcp.filter(|_| !self.legacy_open)),
             ("lines", self.lines),
@@ -94,7 +94,8 @@ impl Config {
         Ok(())
     }
 
-    pub(crate) fn warnings(&self) -> Vec<String> {
+    /// What its owner should know about it.
+    pub fn warnings(&self) -> Vec<String> {
         let open = self.tcp.filter(|_| self.is_open_to_all()).map(|address| {
             format!(
                 "legacy_open: anyone who reaches {address} can drive the robots without a token"

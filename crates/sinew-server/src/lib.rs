@@ -29,6 +29,7 @@ mod token;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use config::Config;
+pub use listen::try_bind;
 pub use server::{Addresses, Server};
 pub use sinew_api::Access;
 pub use token::Tokens;

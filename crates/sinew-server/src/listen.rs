@@ -38,17 +38,31 @@ const ROOM: (usize, usize) = (4 << 10, SMALL_MESSAGE);
 
 /// Opens a port.
 pub(crate) fn bind(address: SocketAddr) -> io::Result<StdListener> {
-    let named = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
     let open = || {
-        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-        socket.set_reuse_address(true)?;
-        socket.set_send_buffer_size(SEND_BUFFER)?;
-        socket.bind(&address.into())?;
+        let socket = bound(address)?;
         socket.listen(BACKLOG)?;
         socket.set_nonblocking(true)?;
         Ok(socket.into())
     };
-    open().map_err(named)
+    named(address, open())
+}
+
+/// Says why a port could not be opened. No client is heard there meanwhile, and no other program is
+/// kept from it.
+pub fn try_bind(address: SocketAddr) -> io::Result<()> {
+    named(address, bound(address).map(drop))
+}
+
+fn bound(address: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_send_buffer_size(SEND_BUFFER)?;
+    socket.bind(&address.into())?;
+    Ok(socket)
+}
+
+fn named<T>(address: SocketAddr, result: io::Result<T>) -> io::Result<T> {
+    result.map_err(|error| io::Error::new(error.kind(), format!("{address}: {error}")))
 }
 
 /// Takes the clients of one port.

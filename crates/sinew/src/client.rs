@@ -49,6 +49,12 @@ pub(crate) struct Client {
 }
 
 impl Daemon {
+    /// One that runs at this address.
+    pub(crate) fn at(server: &str, token: Option<&str>) -> Self {
+        let token = token.map(Into::into);
+        Daemon { server: server.into(), token, robot: None, link: None }
+    }
+
     /// The robot that was asked for.
     pub(crate) fn robot(&self) -> Option<&str> {
         self.robot.as_deref()

@@ -1,5 +1,7 @@
 //! One module per command.
 
+#[cfg(feature = "tools")]
+mod completions;
 #[cfg(feature = "daemon")]
 mod config;
 #[cfg(feature = "daemon")]
@@ -10,12 +12,18 @@ mod decode;
 mod demo;
 #[cfg(feature = "g1")]
 mod discover;
+#[cfg(feature = "daemon")]
+mod doctor;
 #[cfg(feature = "tools")]
 mod encode;
+#[cfg(feature = "tools")]
+mod man;
 #[cfg(feature = "daemon")]
 mod robots;
 #[cfg(feature = "daemon")]
 mod serve;
+#[cfg(feature = "daemon")]
+mod service;
 #[cfg(feature = "sim")]
 mod sim;
 #[cfg(feature = "daemon")]
@@ -64,6 +72,14 @@ pub(crate) enum Command {
     Discover(discover::Args),
     #[cfg(feature = "daemon")]
     Config(config::Args),
+    #[cfg(feature = "daemon")]
+    Doctor(doctor::Args),
+    #[cfg(feature = "daemon")]
+    Service(service::Args),
+    #[cfg(feature = "tools")]
+    Completions(completions::Args),
+    #[cfg(feature = "tools")]
+    Man(man::Args),
 }
 
 impl Command {
@@ -111,6 +127,14 @@ impl Command {
             Command::Discover(args) => discover::run(&args, json),
             #[cfg(feature = "daemon")]
             Command::Config(args) => config::run(&args, json),
+            #[cfg(feature = "daemon")]
+            Command::Doctor(args) => doctor::run(&args, json),
+            #[cfg(feature = "daemon")]
+            Command::Service(args) => service::run(&args, json),
+            #[cfg(feature = "tools")]
+            Command::Completions(args) => completions::run(&args, json),
+            #[cfg(feature = "tools")]
+            Command::Man(args) => man::run(&args, json),
         }
     }
 }

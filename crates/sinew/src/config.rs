@@ -107,14 +107,14 @@ pub(crate) struct Server {
 pub(crate) struct Port(pub(crate) Option<SocketAddr>);
 
 impl Config {
+    /// The file named, or the default one if it is there.
+    pub(crate) fn file(named: Option<&Path>) -> Option<&Path> {
+        named.or_else(|| Some(Path::new(DEFAULT_FILE)).filter(|default| default.exists()))
+    }
+
     /// Reads the file named, or the default one if it is there.
     pub(crate) fn load(path: Option<&Path>) -> anyhow::Result<Self> {
-        let default = Path::new(DEFAULT_FILE);
-        let path = match path {
-            Some(path) => path,
-            None if default.exists() => default,
-            None => return Ok(Config::default()),
-        };
+        let Some(path) = Config::file(path) else { return Ok(Config::default()) };
         let text =
             fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         Config::parse(&text).with_context(|| format!("in {}", path.display()))
@@ -151,6 +151,15 @@ impl Config {
                 };
                 bail!("legacy_confirm: wanted {known}, got {id:?}");
             }
+        }
+        Ok(())
+    }
+
+    /// Adds a robot, or gives the one of its name another link.
+    pub(crate) fn put(&mut self, given: Entry) -> anyhow::Result<()> {
+        match self.robot.iter_mut().find(|robot| robot.name == given.name) {
+            Some(robot) => robot.set_link(given.link)?,
+            None => self.robot.push(given),
         }
         Ok(())
     }

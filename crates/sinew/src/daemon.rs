@@ -22,11 +22,8 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// Opens the ports and starts the robots.
-    pub(crate) fn start(
-        config: &Config,
-        around: impl Fn() -> anyhow::Result<Vec<Around>>,
-    ) -> anyhow::Result<Self> {
+    /// What the server is to offer by this configuration.
+    pub(crate) fn offered(config: &Config) -> anyhow::Result<sinew_server::Config> {
         let tokens = match &config.server.token_file {
             Some(path) => sinew_server::Tokens::load(path)
                 .with_context(|| format!("token file {}", path.display()))?,
@@ -44,7 +41,15 @@ impl Daemon {
             hosts: config.server.hosts.clone(),
             ..sinew_server::Config::default()
         };
-        let mut server = Server::bind(offered.within(files)).context("cannot listen")?;
+        Ok(offered.within(files))
+    }
+
+    /// Opens the ports and starts the robots.
+    pub(crate) fn start(
+        config: &Config,
+        around: impl Fn() -> anyhow::Result<Vec<Around>>,
+    ) -> anyhow::Result<Self> {
+        let mut server = Server::bind(Self::offered(config)?).context("cannot listen")?;
         #[cfg(feature = "g1")]
         let library = Arc::new(Library::new(config.server.library.clone()));
         for robot in &config.robot {

@@ -17,6 +17,8 @@ mod output;
 #[cfg(feature = "daemon")]
 mod report;
 #[cfg(feature = "daemon")]
+mod system;
+#[cfg(feature = "daemon")]
 mod terminal;
 #[cfg(feature = "daemon")]
 mod text;

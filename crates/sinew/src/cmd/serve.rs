@@ -1,6 +1,11 @@
 //! `sinew serve`: the daemon.
 
-use std::{env, ffi::OsString, io::Write, path::PathBuf};
+use std::{
+    env,
+    ffi::OsString,
+    io::Write,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context;
 use clap::value_parser;
@@ -126,6 +131,11 @@ impl Settings {
         self.library.is_some()
     }
 
+    /// The configuration's file, if there is one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        Config::file(self.config.as_deref())
+    }
+
     /// The configuration in force: the file's, with the flags over it.
     pub(super) fn effective(&self) -> anyhow::Result<Config> {
         let mut config = Config::load(self.config.as_deref())?;
@@ -154,10 +164,7 @@ impl Settings {
             // A flag gives the file's robot of that name another link; two flags are two robots.
             given.name = numbered(&given.name, &named);
             named.push(given.name.clone());
-            match config.robot.iter_mut().find(|robot| robot.name == given.name) {
-                Some(robot) => robot.set_link(given.link)?,
-                None => config.robot.push(given),
-            }
+            config.put(given)?;
         }
         for setting in self.all_set() {
             apply(&setting, &mut config.robot)?;

@@ -5,6 +5,7 @@
 
 mod decode;
 mod encode;
+mod shell;
 
 use std::{
     io::Write,

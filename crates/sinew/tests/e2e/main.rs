@@ -25,6 +25,7 @@ mod clients;
 mod control;
 #[cfg(feature = "g1")]
 mod disk;
+mod doctor;
 mod drishti;
 mod examples;
 #[cfg(feature = "g1")]
@@ -38,6 +39,7 @@ mod pause;
 mod refusals;
 mod safety;
 mod screens;
+mod service;
 mod stops;
 mod strangers;
 mod support;
