@@ -105,7 +105,7 @@ async fn no_other_client_has_the_exception() {
     let mut used = server.legacy().await;
     used.send(json!({ "type": "Robots", "req": 1 })).await;
     used.send(press()).await;
-    is_told(&server.robot, &[plain.clone()]).await;
+    is_told(&server.robot, std::slice::from_ref(&plain)).await;
     drop(used);
 
     let mut lines = Client::connect(server.at.tcp.expect("listens")).await;
