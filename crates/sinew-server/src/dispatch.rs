@@ -74,7 +74,7 @@ impl Hub {
         let member = self.robot(robot, rules.capability)?;
         if let Via::Legacy(legacy) = via {
             let sent = Sent { client, member, received: stamp.received };
-            let task = self.legacy_task(legacy, &sent, message)?;
+            let task = self.legacy_task(legacy, &sent, message.command, message.confirmed)?;
             let job = member.accept(client, task, rules, stamp);
             return job.map(Outcome::Job).inspect_err(|_| legacy.forget(member));
         }
@@ -93,9 +93,9 @@ impl Hub {
         &self,
         legacy: &mut Legacy,
         sent: &Sent<'_>,
-        message: Message,
+        command: Command,
+        confirmed: bool,
     ) -> Result<Task, Refusal> {
-        let Message { command, confirmed, .. } = message;
         let Command::ComponentControl { id, action } = &command else {
             return sent.member.task(command, confirmed);
         };
