@@ -176,6 +176,9 @@ impl Connection {
 
     /// Looks whether a client that holds a velocity is within reach.
     fn look(&mut self, writer: &Writer) {
+        if !self.is_legacy() {
+            return self.let_go(HoldEnd::Withdrawn);
+        }
         let waiting = writer.unacknowledged();
         let now = std::time::Instant::now();
         if !self.legacy.is_silent(now, writer.written(), waiting.as_ref().ok().copied()) {
