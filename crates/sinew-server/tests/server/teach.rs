@@ -423,7 +423,12 @@ async fn what_was_asked_for_before_a_stop_is_not_done_after_it() {
         json!({ "type": "Teach", "op": "play", "name": "long", "speed": 0.9 }),
     ];
     let mut cut_short = 0;
-    for after in [0, 1, 3, 8, 20, 50] {
+    // On a busy computer a motion may be planned before the stop is sent, so it is tried again.
+    let rounds = (0..10).flat_map(|_| [0, 1, 3, 8, 20, 50]).enumerate();
+    for (number, after) in rounds {
+        if number >= 6 && cut_short > 0 {
+            break;
+        }
         for (play, stop) in plays.iter().flat_map(|play| stops.iter().map(move |stop| (play, stop)))
         {
             let what = format!("{stop} {after} ms after {play}");

@@ -35,6 +35,8 @@ mod http;
 #[cfg(feature = "g1")]
 mod library;
 mod namespace;
+#[cfg(all(feature = "g1", feature = "tools"))]
+mod pages;
 mod pause;
 mod refusals;
 mod safety;

@@ -157,6 +157,15 @@ impl Process {
         ready
     }
 
+    /// Whether it has printed anything.
+    pub(crate) fn has_said(&mut self) -> bool {
+        !self.errors().is_empty() || self.lines.try_recv().is_ok()
+    }
+
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         let signal = match name {
             "CONT" => Signal::CONT,

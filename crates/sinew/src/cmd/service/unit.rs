@@ -149,10 +149,11 @@ fn network(service: &Service) -> String {
     let server = &service.server;
     let mut addresses =
         [server.tcp, server.lines, server.http].into_iter().filter_map(|port| port.0);
-    // To resolve a robot's name takes more than the internet's own.
+    // By netlink the daemon asks whether a client of document 003 still acknowledges what it gets; to
+    // resolve a robot's name takes more than the internet's own.
     let families = match service.has_network_robot {
-        true => "AF_INET AF_INET6 AF_UNIX AF_NETLINK",
-        false => "AF_INET AF_INET6",
+        true => "AF_INET AF_INET6 AF_NETLINK AF_UNIX",
+        false => "AF_INET AF_INET6 AF_NETLINK",
     };
     let is_local =
         addresses.all(|address| address.ip().is_loopback()) && !service.has_network_robot;
@@ -198,7 +199,7 @@ mod tests {
         let local = service();
         assert_eq!(lines(&local, "IPAddress"), ["IPAddressAllow=localhost", "IPAddressDeny=any"]);
         assert_eq!(lines(&local, "After"), ["After=network.target"]);
-        assert_eq!(lines(&local, "RestrictA"), ["RestrictAddressFamilies=AF_INET AF_INET6"]);
+        assert_eq!(lines(&local, "RestrictA"), ["RestrictAddressFamilies=AF_INET AF_INET6 AF_NETLINK"]);
         let mut open = service();
         open.server.http = "0.0.0.0:8787".parse().expect("is an address");
         assert!(lines(&open, "IPAddress").is_empty());
