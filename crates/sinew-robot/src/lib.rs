@@ -18,7 +18,7 @@ pub mod vacuum;
 use std::time::{Duration, Instant};
 
 pub use order::{Epoch, Order, OrderKind, Origin, Overtaking};
-pub use refusal::{Code, Refusal, shown};
+pub use refusal::{Code, Refusal, Remedy, shown};
 pub use session::{NoJob, Output, RequestId, Session};
 /// What may stand in names and messages that people see.
 pub use sinew_wire::text;

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use serde_json::Value;
 use sinew_robot::{
     Epoch,
     capability::{Audience, Robot},
@@ -102,6 +103,11 @@ impl Server {
         let robot = start(feed.clone(), self.epoch.clone())?;
         self.robots.push(Arc::new(Member::new(name, robot, feed, self.epoch.clone())));
         Ok(())
+    }
+
+    /// How each robot can be reached: its name, and an object with a member `state`.
+    pub fn links(&self) -> impl Iterator<Item = (&str, Value)> {
+        self.robots.iter().map(|member| (&*member.name, member.report().0.link))
     }
 
     /// Whether every driver that has to hold its time has the priority for it.

@@ -13,7 +13,14 @@ mod hex;
 mod interrupt;
 #[cfg(feature = "daemon")]
 mod log;
+#[cfg(feature = "daemon")]
+mod name;
 mod output;
+#[cfg(feature = "daemon")]
+mod phrases;
+#[cfg(feature = "daemon")]
+mod progress;
+mod say;
 
 use std::{io::Write, process::ExitCode};
 
@@ -35,6 +42,9 @@ struct Args {
     /// Print JSON.
     #[arg(long, global = true)]
     json: bool,
+    /// Say nothing on success, and show no progress.
+    #[arg(short, long, global = true)]
+    quiet: bool,
     #[cfg(feature = "daemon")]
     #[command(flatten)]
     log: log::Logging,
@@ -44,13 +54,15 @@ fn main() -> ExitCode {
     let args = Args::parse();
     #[cfg(feature = "daemon")]
     args.log.begin(args.command.log_level());
+    // For programs there is the JSON, and nothing else.
+    if args.quiet || args.json {
+        say::be_quiet();
+    }
     match args.command.run(args.json) {
         Ok(code) => ExitCode::from(code),
         Err(error) if output::is_broken_pipe(&error) => ExitCode::from(DONE),
         Err(error) => {
-            let text = format!("{error:#}");
-            let text = text.lines().map(output::printable).collect::<Vec<_>>().join("\n");
-            anstream::eprintln!("{}error:{} {text}", output::RED.render(), output::PLAIN);
+            say::fail(&format!("{error:#}"));
             if error.downcast_ref::<cmd::Usage>().is_some() {
                 return ExitCode::from(USAGE);
             }

@@ -12,7 +12,7 @@ use super::{
     outbox::{command_of, framed, sets_something},
     session::BEAT,
 };
-use crate::{Code, Refusal, later};
+use crate::{Code, Refusal, Remedy, later};
 
 /// How long zero velocity is repeated after the wheels were stopped, and beyond that for as long as
 /// they are seen turning. The idle heartbeat would keep the watchdog from stopping a robot that
@@ -204,8 +204,8 @@ impl Session {
         self.gate()?;
         self.is_awake(now)?;
         let Some(by) = &self.state.stopped_by else { return Ok(()) };
-        let message = format!("the wheels are stopped ({by}): send drive Enable first");
-        Err(Refusal::new(Code::NotReady, message))
+        let message = format!("the wheels are stopped ({by})");
+        Err(Refusal::new(Code::NotReady, message).helped_by(Remedy::Enable))
     }
 
     /// What came in the first moments after a pause may have waited in a socket all the while.
@@ -236,10 +236,8 @@ impl Session {
     fn may_go(&self, drive: Drive) -> Result<(), Refusal> {
         let not_ready = |message: String| Err(Refusal::new(Code::NotReady, message));
         if self.state.mode != NAVIGATION {
-            let mode = self.state.mode;
-            return not_ready(format!(
-                "the wheels do not turn in motor mode {mode}: send drive Enable (mode 2) first"
-            ));
+            let message = format!("the wheels do not turn in motor mode {}", self.state.mode);
+            return Err(Refusal::new(Code::NotReady, message).helped_by(Remedy::Enable));
         }
         let Some(status) = self.state.status.filter(|_| self.streaming.is_some()) else {
             return not_ready(
@@ -249,7 +247,7 @@ impl Session {
         };
         let hazards = hazards(&status);
         if drive.is_forward() && !hazards.is_empty() {
-            let what = hazards.join(", ");
+            let what = hazards.join(", ").replace('_', " ");
             return not_ready(format!(
                 "{what}: only backwards or turning in place until it clears"
             ));

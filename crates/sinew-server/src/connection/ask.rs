@@ -115,8 +115,8 @@ impl Connection {
         let member = hub.robot(robot, None)?;
         self.rename(name);
         let client = self.peer.client().clone();
-        member.take_control(&client);
-        Ok(Value::Null)
+        let from = member.take_control(&client);
+        Ok(json!({ "robot": &*member.name, "from": from.as_deref() }))
     }
 
     fn authenticate(

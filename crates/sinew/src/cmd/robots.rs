@@ -1,4 +1,4 @@
-//! `sinew robots`, `status`, `watch` and `stop`.
+//! `sinew robots`, `status` and `watch`.
 
 use std::{
     io::{IsTerminal, Write},
@@ -7,14 +7,14 @@ use std::{
 
 use anyhow::bail;
 use serde_json::Value;
-use sinew_api::{Command, DaemonMessage, Halt, LinkReport, RobotReport, Topic};
+use sinew_api::{Command, DaemonMessage, LinkReport, RobotReport, Topic};
 use sinew_robot::capability::Capability;
 
 use crate::{
     DONE,
     client::{Client, Daemon},
     interrupt,
-    output::{self, BOLD, DIM, GREEN, PLAIN, RED, YELLOW, printable, printable_json},
+    output::{BOLD, DIM, GREEN, PLAIN, RED, YELLOW, printable, printable_json},
 };
 
 /// List the robots of the daemon.
@@ -40,13 +40,6 @@ pub(crate) struct WatchArgs {
     /// End after so long, as in 10s.
     #[arg(long = "for", value_parser = super::duration)]
     duration: Option<Duration>,
-    #[command(flatten)]
-    daemon: Daemon,
-}
-
-/// Stop a robot at once; any client may.
-#[derive(clap::Args)]
-pub(crate) struct StopArgs {
     #[command(flatten)]
     daemon: Daemon,
 }
@@ -116,11 +109,6 @@ pub(crate) fn watch(args: &WatchArgs, json: bool) -> anyhow::Result<u8> {
         out.flush()?;
     }
     Ok(DONE)
-}
-
-pub(crate) fn stop(args: &StopArgs, json: bool) -> anyhow::Result<u8> {
-    args.daemon.connect()?.request(Command::Halt(Halt::Stop { note: None }))?;
-    output::done(json)
 }
 
 /// The robot that was asked for, or the only one.
