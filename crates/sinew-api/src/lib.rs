@@ -20,7 +20,7 @@ pub use command::{Command, Halt, Topic};
 pub use member::{Member, Type};
 pub use message::{
     Authenticated, DaemonMessage, ErrorMessage, Event, LinkReport, Lost, Pong, Ready, ReadyRobot,
-    Reply, RobotReport, Robots, Subscribed,
+    Reply, RobotReport, Robots, Subscribed, Taken,
 };
 pub use request::{MAX_URGENT, Message, Request, may_be_urgent};
 pub use table::{Access, COMMANDS, COMMON, Case, DRIVING, Row, Rules, Terms, When};

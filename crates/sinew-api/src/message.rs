@@ -150,6 +150,16 @@ pub struct Authenticated {
     pub name: String,
 }
 
+/// What `TakeControl` replies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Taken {
+    /// The robot.
+    pub robot: String,
+    /// The client that had the controls, if another one did.
+    pub from: Option<String>,
+}
+
 /// What `Ping` replies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 use serde_json::{Map, Value, json};
-use sinew_robot::{Code, Refusal, cut, shown};
+use sinew_robot::{Code, Refusal, Remedy, cut, shown};
 
 use crate::{
     COMMANDS, COMMON, Command, Halt, Row, Rules, json as strict,
@@ -189,7 +189,7 @@ impl Row {
         }
         let command = (self.make)(&Given(members))?;
         match self.confirm.filter(|_| !confirmed) {
-            Some(why) => Err(Refusal::new(Code::NotConfirmed, why)),
+            Some(why) => Err(Refusal::new(Code::NotConfirmed, why).helped_by(Remedy::Confirm)),
             None => Ok(command),
         }
     }

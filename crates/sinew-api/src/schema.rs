@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use sinew_robot::{component::Verb, teach::Op};
 
 use crate::{
-    Authenticated, COMMANDS, COMMON, DaemonMessage, Member, Pong, Robots, Row, Subscribed, Type,
+    Authenticated, COMMANDS, COMMON, DaemonMessage, Member, Pong, Robots, Row, Subscribed, Taken,
+    Type,
 };
 
 /// The schema of all messages. `$defs` has one for each command (`StopCommand`), for each message of
@@ -37,6 +38,7 @@ fn replies(generator: &mut SchemaGenerator) -> Value {
         "Ping": schema::<Pong>(generator),
         "Robots": schema::<Robots>(generator),
         "Subscribe": schema::<Vec<Subscribed>>(generator),
+        "TakeControl": schema::<Taken>(generator),
     });
     json!({
         "description": "What `data` of a reply is, by the command's name.",

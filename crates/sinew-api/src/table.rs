@@ -211,7 +211,7 @@ pub const COMMANDS: &[Row] = &[
             required("command", Type::Byte, "the command byte"),
             optional("payload", Type::Hex, "its payload"),
         ],
-        confirm: Some("a raw frame goes to the robot unchecked; it needs \"confirm\": true"),
+        confirm: Some("a raw frame goes to the robot unchecked, and has to be confirmed"),
         example: r#"{"type":"Raw","command":"0x8D","payload":"02","confirm":true}"#,
         ..row(
             "Raw",
@@ -287,6 +287,7 @@ pub const COMMANDS: &[Row] = &[
     },
     Row {
         members: &[optional("name", Type::Name, "what the client is called from now on")],
+        reply: "`robot`, `from`: the client that had them, if another one did",
         example: r#"{"type":"TakeControl","name":"Ann's laptop"}"#,
         ..row(
             "TakeControl",

@@ -79,6 +79,12 @@ impl Library {
         &self.dir
     }
 
+    /// Where a motion of this name is, or would be; none if there can be none.
+    pub fn file(&self, name: &str) -> Option<PathBuf> {
+        let path = self.path(name, MOTION).ok()?;
+        Some(std::path::absolute(&path).unwrap_or(path))
+    }
+
     /// What it holds.
     pub fn list(&self) -> Result<Listing, Error> {
         lock(&self.cache).list(&self.dir, &self.joints).map_err(Error::disk("list", &self.dir))

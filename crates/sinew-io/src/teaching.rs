@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 use sinew_robot::{
-    Code, Origin, Refusal,
+    Code, Origin, Refusal, Remedy,
     capability::{Boxed, Nature, Task, Teach},
     teach::{Answer, Carries, LibraryRequest, Playback, Request, RobotRequest, Target},
     trajectory::Recording,
@@ -136,11 +136,11 @@ impl Teaching {
         origin: Origin,
     ) -> Result<Value, Refusal> {
         let place = self.find(name, &origin).await;
-        match place.map_err(|refusal| hinted(refusal, "with library it would be done there"))? {
+        match place.map_err(|refusal| refusal.helped_by(Remedy::UseLibrary))? {
             Place::Library => self.consult(there).await,
             Place::Robot => {
-                let hint = "with library it is done there, and the robot's stays as it is";
-                self.ask_hinted(request, origin, hint).await
+                let outcome = self.robot.request(request, origin).await.map(to_json);
+                outcome.map_err(|refusal| refusal.helped_by(Remedy::UseLibrary))
             }
             Place::Nowhere => self.ask_hinted(request, origin, NOR_LIBRARY).await,
         }
@@ -165,11 +165,12 @@ impl Teaching {
         let (Some(name), Some(recording)) = (name, &recording) else {
             return outcome.map(to_json).map_err(|refusal| match refusal.code {
                 Code::Refused | Code::Unsupported | Code::NotReady if recording.is_some() => {
-                    hinted(refusal, "with library the last recording is kept here")
+                    refusal.helped_by(Remedy::UseLibrary)
                 }
                 _ => refusal,
             });
         };
+        let file = self.library.file(&name);
         let kept = self.library.keep(name, Arc::clone(recording), keyframes).await;
         let said = match &kept {
             Ok(None) => "it is kept in the library too".into(),
@@ -178,6 +179,9 @@ impl Teaching {
         };
         let mut value = to_json(outcome.map_err(|refusal| hinted(refusal, &said))?);
         value["library"] = kept.is_ok().into();
+        if kept.is_ok() {
+            value["file"] = file;
+        }
         if kept != Ok(None) {
             let note = value["note"].as_str().map(|note| format!("{note}; {said}"));
             value["note"] = note.unwrap_or(said).into();

@@ -4,7 +4,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::{Code, Refusal, shown};
+use crate::{Code, Refusal, Remedy, shown};
 
 /// What may be asked of a robot with components.
 #[derive(Debug, Clone, PartialEq)]
@@ -214,10 +214,9 @@ pub fn parse<C>(
     };
     let values = action.values(id, config)?;
     if action.confirm && !confirmed {
-        return Err(Refusal::new(
-            Code::NotConfirmed,
-            format!("{id} {} ({}) needs \"confirm\": true", verb.name(), action.what),
-        ));
+        let message =
+            format!("{id} {} ({}) can hurt, and has to be confirmed", verb.name(), action.what);
+        return Err(Refusal::new(Code::NotConfirmed, message).helped_by(Remedy::Confirm));
     }
     Ok((action.command)(&values))
 }

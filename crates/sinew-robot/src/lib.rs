@@ -18,7 +18,7 @@ pub mod vacuum;
 use std::time::{Duration, Instant};
 
 pub use order::{Epoch, Order, OrderKind, Origin, Overtaking, Presence};
-pub use refusal::{Code, Refusal, cut, shown};
+pub use refusal::{Code, Refusal, Remedy, cut, shown};
 pub use session::{NoJob, Output, RequestId, Session};
 /// What may stand in names and messages that people see.
 pub use sinew_wire::text;

@@ -9,8 +9,11 @@ use serde_json::Value;
 pub struct Refusal {
     /// The kind, for programs.
     pub code: Code,
-    /// What was wanted and what came, for people.
+    /// What was wanted and what came, for people, whatever they use.
     pub message: String,
+    /// What its client could do about it, for programs that know how to say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<Remedy>,
 }
 
 /// Kinds of refusal.
@@ -45,10 +48,40 @@ pub enum Code {
     TooLarge,
 }
 
+/// What helps against a refusal. Front ends have words of their own for each: a member of a
+/// message, a flag, a button.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Taking the controls from the client that holds them.
+    TakeControl,
+    /// Confirming that it is meant.
+    Confirm,
+    /// Allowing the wheels to turn again.
+    Enable,
+    /// Naming the robot.
+    NameRobot,
+    /// Showing a token.
+    ShowToken,
+    /// Having it done in the library alone.
+    UseLibrary,
+    /// Making the arms soft first.
+    Enter,
+    /// Making the arms stiff first.
+    Exit,
+}
+
 impl Refusal {
     /// A refusal with its reason.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Refusal { code, message: message.into() }
+        Refusal { code, message: message.into(), remedy: None }
+    }
+
+    /// The same, with what helps against it.
+    pub fn helped_by(self, remedy: Remedy) -> Self {
+        Refusal { remedy: Some(remedy), ..self }
     }
 
     /// A refusal of something that cannot be meant.

@@ -16,7 +16,7 @@ use std::{
 use serde_json::{Map, Value, json};
 use sinew_api::{Access, Halt, LinkReport, RobotReport, Robots};
 use sinew_robot::{
-    Code, Epoch, OrderKind, Presence, Refusal,
+    Code, Epoch, OrderKind, Presence, Refusal, Remedy,
     capability::{Capability, Figure},
 };
 use tokio::{
@@ -173,10 +173,8 @@ impl Hub {
             ([], _) => Err(Refusal::new(Code::Unsupported, format!("no robot here can {verb}"))),
             _ => {
                 let names: Vec<_> = able.iter().map(|member| &*member.name).collect();
-                Err(Refusal::new(
-                    Code::InvalidArgument,
-                    format!("robot: wanted one of {}, got none", names.join(", ")),
-                ))
+                let message = format!("several robots can {verb}: {}", names.join(", "));
+                Err(Refusal::invalid(message).helped_by(Remedy::NameRobot))
             }
         }
     }
@@ -197,9 +195,8 @@ impl Hub {
     fn named(&self, name: &str) -> Result<&Arc<Member>, Refusal> {
         self.robots.iter().find(|member| *member.name == *name).ok_or_else(|| {
             let names: Vec<_> = self.robots.iter().map(|member| &*member.name).collect();
-            let names =
-                if names.is_empty() { "none, there are none".into() } else { names.join(", ") };
-            Refusal::new(Code::NotFound, format!("robot: wanted one of {names}, got {name:?}"))
+            let names = if names.is_empty() { "none".into() } else { names.join(", ") };
+            Refusal::new(Code::NotFound, format!("no robot is called {name:?}; there are: {names}"))
         })
     }
 
@@ -238,10 +235,10 @@ impl Hub {
     pub(crate) fn permit(&self, client: &Client, needed: Access) -> Result<(), Refusal> {
         let message = match client.access {
             access if access >= needed => return Ok(()),
-            Access::Nothing => "a token is needed: send {\"type\":\"Auth\",\"token\":…} first",
+            Access::Nothing => "a token is needed",
             _ => "this client may look and stop, not control",
         };
-        Err(Refusal::new(Code::Unauthorized, message))
+        Err(Refusal::new(Code::Unauthorized, message).helped_by(Remedy::ShowToken))
     }
 }
 

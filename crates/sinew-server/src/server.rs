@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use sinew_api::LinkReport;
 use sinew_robot::{
     Epoch,
     capability::{Audience, Robot},
@@ -102,6 +103,11 @@ impl Server {
         let robot = start(feed.clone(), self.epoch.clone())?;
         self.robots.push(Arc::new(Member::new(name, robot, feed, self.epoch.clone())));
         Ok(())
+    }
+
+    /// How each robot can be reached, by its name.
+    pub fn links(&self) -> impl Iterator<Item = (&str, LinkReport)> {
+        self.robots.iter().map(|member| (&*member.name, member.report().link))
     }
 
     /// Whether every driver that has to hold its time has the priority for it.

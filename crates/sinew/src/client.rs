@@ -1,30 +1,36 @@
 //! Talks to a running daemon over its JSON-lines port.
 
 use std::{
+    collections::VecDeque,
     io::{BufRead, BufReader, ErrorKind, Read, Write},
-    net::{Shutdown, TcpStream, ToSocketAddrs},
+    net::{IpAddr, Ipv6Addr, Shutdown, TcpStream, ToSocketAddrs},
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, bail};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use sinew_api::{Command, DaemonMessage, Event, Robots};
+use sinew_api::{Command, DaemonMessage, Event, RobotReport, Robots};
 use sinew_robot::capability::Capability;
 
-use crate::{config::LinkArg, daemon::Running};
+use crate::{config::LinkArg, daemon::Running, name::own_name, phrases::Refused};
 
 /// How long a daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long it may take to notice that we go.
 const FAREWELL: Duration = Duration::from_millis(300);
+/// Events that are kept while a reply is waited for.
+const KEPT: usize = 256;
+/// Where a daemon listens if it was not told otherwise.
+const PORT: u16 = 5556;
 
 /// How to reach the daemon.
 #[derive(clap::Args, Clone)]
 pub(crate) struct Daemon {
-    /// The daemon's JSON-lines address.
+    /// The daemon's JSON-lines address: HOST or HOST:PORT.
     #[arg(long, global = true, value_name = "ADDR", default_value = "127.0.0.1:5556")]
-    server: String,
+    #[arg(value_parser = server)]
+    server: (String, u16),
     /// Token for a daemon that asks for one.
     #[arg(long, global = true, value_name = "TOKEN", env = "SINEW_TOKEN", hide_env_values = true)]
     token: Option<String>,
@@ -43,16 +49,20 @@ pub(crate) struct Client {
     partial: Vec<u8>,
     writer: TcpStream,
     robot: Option<String>,
+    /// What the daemon calls it.
+    name: String,
     requests: u64,
+    /// What happened while a reply was waited for.
+    events: VecDeque<Event>,
     /// The daemon itself, when it runs in this process.
     _daemon: Option<Running>,
 }
 
 impl Daemon {
     /// One that runs at this address.
-    pub(crate) fn at(server: &str, token: Option<&str>) -> Self {
-        let token = token.map(Into::into);
-        Daemon { server: server.into(), token, robot: None, link: None }
+    pub(crate) fn at(server: &str, token: Option<&str>) -> anyhow::Result<Self> {
+        let server = self::server(server).map_err(anyhow::Error::msg)?;
+        Ok(Daemon { server, token: token.map(Into::into), robot: None, link: None })
     }
 
     /// The robot that was asked for.
@@ -69,22 +79,26 @@ impl Daemon {
     pub(crate) fn connect_for(&self, needed: Option<Capability>) -> anyhow::Result<Client> {
         let robot = self.link.as_ref().map(|link| link.entry(needed)).transpose()?;
         let daemon = robot.map(Running::start).transpose()?;
-        let address = match &daemon {
-            Some(daemon) => daemon.lines().to_string(),
-            None => self.server.clone(),
+        let stream = match &daemon {
+            Some(daemon) => TcpStream::connect(daemon.lines())?,
+            None => connect(&self.server)?,
         };
-        let stream = connect(&address)?;
         stream.set_nodelay(true)?;
         let mut client = Client {
             reader: BufReader::new(stream.try_clone()?),
             partial: Vec::new(),
             writer: stream,
             robot: self.robot.clone(),
+            name: own_name(),
             requests: 0,
+            events: VecDeque::new(),
             _daemon: daemon,
         };
-        if let Some(token) = &self.token {
-            client.request(Command::Auth { token: Some(token.clone()), name: None })?;
+        let (token, name) = (self.token.clone(), Some(client.name.clone()));
+        // Without a token there is no answer that a stop should wait for.
+        match token.is_some() {
+            true => drop(client.request(Command::Auth { token, name })?),
+            false => drop(client.send(Command::Auth { token, name })?),
         }
         if self.link.is_some() {
             client.wait_until_ready()?;
@@ -110,47 +124,110 @@ impl Drop for Client {
     }
 }
 
-fn connect(address: &str) -> anyhow::Result<TcpStream> {
-    let addresses = address.to_socket_addrs().with_context(|| format!("{address}: no address"))?;
-    let mut last = None;
-    for address in addresses {
-        match TcpStream::connect_timeout(&address, Duration::from_secs(3)) {
+/// `HOST`, `HOST:PORT`, or an address of IPv6 in brackets or bare.
+fn server(text: &str) -> Result<(String, u16), String> {
+    let wrong = || format!("wanted HOST or HOST:PORT, got {text:?}");
+    let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, port)) => (host, Some(port).filter(|port| !port.is_empty())),
+        None if text.parse::<Ipv6Addr>().is_ok() => (text, None),
+        None => match text.find(':') {
+            Some(colon) => (&text[..colon], Some(&text[colon..])),
+            None => (text, None),
+        },
+    };
+    let port = match port {
+        None => PORT,
+        Some(port) => {
+            port.strip_prefix(':').and_then(|port| port.parse().ok()).ok_or_else(wrong)?
+        }
+    };
+    if host.is_empty() { Err(wrong()) } else { Ok((host.into(), port)) }
+}
+
+fn connect((host, port): &(String, u16)) -> anyhow::Result<TcpStream> {
+    let found = (host.as_str(), *port).to_socket_addrs();
+    let addresses: Vec<_> =
+        found.with_context(|| format!("--server: {host}: no address"))?.collect();
+    let mut failure = "no address".into();
+    for address in &addresses {
+        match TcpStream::connect_timeout(address, Duration::from_secs(3)) {
             Ok(stream) => return Ok(stream),
-            Err(error) => last = Some(error),
+            Err(error) => failure = error.to_string(),
         }
     }
-    let error = last.map_or("no address".into(), |error| error.to_string());
-    bail!("no daemon at {address} ({error}): start one with `sinew serve`, or use --link sim:")
+    let place = match host.parse() {
+        Ok(IpAddr::V6(_)) => format!("[{host}]:{port}"),
+        _ => format!("{host}:{port}"),
+    };
+    let advice = match addresses.iter().all(|address| address.ip().is_loopback()) {
+        true if cfg!(feature = "sim") => {
+            "start one with `sinew demo` (simulated robots) or `sinew serve --vacuum \
+             serial:/dev/ttyS3`, or do without by --link sim:"
+        }
+        true => "start one with `sinew serve --vacuum serial:/dev/ttyS3`, or do without by --link",
+        false => {
+            "it has to run there, and to listen further than loopback: `sinew serve --lines \
+             0.0.0.0:5556 --token-file FILE`"
+        }
+    };
+    bail!("no daemon at {place} ({failure}): {advice}")
 }
 
 impl Client {
-    /// Sends a command and waits for its reply's data. Telemetry that comes between is dropped.
+    /// Sends a command and waits for its reply's data. Events that come between are kept.
     pub(crate) fn request(&mut self, command: impl Into<Value>) -> anyhow::Result<Value> {
-        let command = command.into();
-        // The daemon hears no long message from a client that it does not know.
-        if self.requests == 0 && command["type"] == "Teach" && command["op"] == "import" {
-            self.request(Command::Robots)?;
-        }
         let req = self.send(command)?;
         self.writer.set_read_timeout(Some(PATIENCE))?;
         loop {
             let Some(message) = self.next()? else {
                 bail!("the daemon did not answer within {} s", PATIENCE.as_secs());
             };
-            if message["req"] != req {
-                continue;
+            match read(message)? {
+                DaemonMessage::Reply(reply) if reply.req.as_ref() == Some(&req.into()) => {
+                    return match reply.error {
+                        Some(refusal) => Err(Refused(refusal).into()),
+                        None => Ok(reply.data.unwrap_or_default()),
+                    };
+                }
+                DaemonMessage::Event(event) => {
+                    self.events.push_back(event);
+                    if self.events.len() > KEPT {
+                        self.events.pop_front();
+                    }
+                }
+                _ => {}
             }
-            let DaemonMessage::Reply(reply) = read(message)? else { continue };
-            return match reply.error {
-                Some(refusal) => Err(refusal.into()),
-                None => Ok(reply.data.unwrap_or_default()),
-            };
         }
     }
 
     /// What there is to tell about the robots.
     pub(crate) fn robots(&mut self) -> anyhow::Result<Robots> {
         read(self.request(Command::Robots)?)
+    }
+
+    /// The robot that is meant: the one that was named, or the only one that can do this. All that is
+    /// asked from now on is for it. None is for the daemon to complain about.
+    pub(crate) fn choose(&mut self, needed: Capability) -> anyhow::Result<Option<RobotReport>> {
+        let mut robots = self.robots()?.robots;
+        robots.retain(|robot| match &self.robot {
+            Some(name) => robot.name == *name,
+            None => robot.capabilities.contains(&needed),
+        });
+        let chosen = if robots.len() == 1 { robots.pop() } else { None };
+        if let Some(robot) = &chosen {
+            self.robot = Some(robot.name.clone());
+        }
+        Ok(chosen)
+    }
+
+    /// What the daemon calls this client.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Has all that is asked from now on be for this robot.
+    pub(crate) fn set_robot(&mut self, name: &str) {
+        self.robot = Some(name.into());
     }
 
     /// Sends a command without waiting for its reply.
@@ -168,6 +245,9 @@ impl Client {
 
     /// The next event, or none when another message or none came within the time-out.
     pub(crate) fn next_event(&mut self) -> anyhow::Result<Option<Event>> {
+        if let Some(event) = self.events.pop_front() {
+            return Ok(Some(event));
+        }
         let message = self.next()?.filter(|message| message["type"] == "Event");
         message.map(read).transpose()
     }
@@ -199,18 +279,49 @@ impl Client {
 
     /// A robot that was only just connected has to boot first.
     fn wait_until_ready(&mut self) -> anyhow::Result<()> {
-        let start = std::time::Instant::now();
-        while start.elapsed() < Duration::from_secs(15) {
-            if self.robots()?.robots.first().is_some_and(|robot| robot.link.state == "ready") {
-                return Ok(());
+        let start = Instant::now();
+        loop {
+            let robots = self.robots()?.robots;
+            let link = robots.into_iter().next().map(|robot| robot.link).unwrap_or_default();
+            // A port that cannot be opened will hardly be there in a moment.
+            let patience = if link.state == "disconnected" { 2 } else { 15 };
+            match link.state.as_str() {
+                "ready" => return Ok(()),
+                state if start.elapsed() > Duration::from_secs(patience) => {
+                    let reason = link.reason.map_or(String::new(), |reason| format!(": {reason}"));
+                    bail!("--link: the robot is {state} after {patience} s{reason}");
+                }
+                _ => std::thread::sleep(Duration::from_millis(50)),
             }
-            std::thread::sleep(Duration::from_millis(50));
         }
-        bail!("the robot did not boot within 15 s")
     }
 }
 
 /// What the daemon sent, as what it should be.
-fn read<T: DeserializeOwned>(value: Value) -> anyhow::Result<T> {
+pub(crate) fn read<T: DeserializeOwned>(value: Value) -> anyhow::Result<T> {
     serde_json::from_value(value).context("the daemon sent what this version does not understand")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_needs_no_port() {
+        let at = |text| server(text).map(|(host, port)| format!("{host} {port}"));
+        for (text, wanted) in [
+            ("127.0.0.1", "127.0.0.1 5556"),
+            ("127.0.0.1:7", "127.0.0.1 7"),
+            ("robot.local", "robot.local 5556"),
+            ("robot.local:7", "robot.local 7"),
+            ("::1", "::1 5556"),
+            ("[::1]", "::1 5556"),
+            ("[fe80::1]:7", "fe80::1 7"),
+        ] {
+            assert_eq!(at(text).as_deref(), Ok(wanted), "{text}");
+        }
+        for text in ["", ":7", "[::1]7", "[::1", "host:", "host:http", "host:70000", "a:b:c"] {
+            assert!(at(text).is_err(), "{text}");
+        }
+    }
 }

@@ -28,6 +28,10 @@ mod service;
 mod sim;
 #[cfg(feature = "daemon")]
 mod status;
+#[cfg(feature = "daemon")]
+mod stop;
+#[cfg(feature = "daemon")]
+mod take;
 #[cfg(feature = "g1")]
 mod teach;
 #[cfg(feature = "daemon")]
@@ -61,7 +65,11 @@ pub(crate) enum Command {
     #[cfg(feature = "daemon")]
     Watch(watch::Args),
     #[cfg(feature = "daemon")]
-    Stop(robots::StopArgs),
+    Stop(stop::Args),
+    #[cfg(feature = "daemon")]
+    Take(take::TakeArgs),
+    #[cfg(feature = "daemon")]
+    Release(take::ReleaseArgs),
     #[cfg(feature = "daemon")]
     Control(control::Args),
     #[cfg(feature = "daemon")]
@@ -116,7 +124,11 @@ impl Command {
             #[cfg(feature = "daemon")]
             Command::Watch(args) => watch::run(&args, json),
             #[cfg(feature = "daemon")]
-            Command::Stop(args) => robots::stop(&args, json),
+            Command::Stop(args) => stop::run(&args, json),
+            #[cfg(feature = "daemon")]
+            Command::Take(args) => take::take(&args, json),
+            #[cfg(feature = "daemon")]
+            Command::Release(args) => take::release(&args, json),
             #[cfg(feature = "daemon")]
             Command::Control(args) => control::run(&args, json),
             #[cfg(feature = "daemon")]
@@ -154,7 +166,7 @@ impl std::error::Error for Usage {}
 /// The daemon's code for what went wrong, if it was the daemon that refused.
 pub(crate) fn code(error: &anyhow::Error) -> Option<&str> {
     #[cfg(feature = "daemon")]
-    return error.downcast_ref::<sinew_robot::Refusal>().map(|refusal| refusal.code.as_str());
+    return error.downcast_ref::<crate::phrases::Refused>().map(|refused| refused.0.code.as_str());
     #[cfg(not(feature = "daemon"))]
     return error.downcast_ref::<Usage>().map(|_| "usage");
 }

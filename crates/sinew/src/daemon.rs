@@ -110,8 +110,8 @@ impl Running {
     }
 
     /// Its JSON-lines port.
-    pub(crate) fn lines(&self) -> String {
-        self.addresses.lines.map_or_else(String::new, |address| address.to_string())
+    pub(crate) fn lines(&self) -> SocketAddr {
+        self.addresses.lines.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)))
     }
 }
 

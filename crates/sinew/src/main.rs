@@ -13,9 +13,16 @@ mod hex;
 mod interrupt;
 #[cfg(feature = "daemon")]
 mod log;
+#[cfg(feature = "daemon")]
+mod name;
 mod output;
 #[cfg(feature = "daemon")]
+mod phrases;
+#[cfg(feature = "daemon")]
+mod progress;
+#[cfg(feature = "daemon")]
 mod report;
+mod say;
 #[cfg(feature = "daemon")]
 mod system;
 #[cfg(feature = "daemon")]
@@ -45,6 +52,9 @@ struct Args {
     /// Print JSON.
     #[arg(long, global = true)]
     json: bool,
+    /// Say nothing on success, and show no progress.
+    #[arg(short, long, global = true)]
+    quiet: bool,
     #[cfg(feature = "daemon")]
     #[command(flatten)]
     log: log::Logging,
@@ -55,13 +65,15 @@ fn main() -> ExitCode {
     // Where it cannot be begun there is no thread to be had, and the command says so itself.
     #[cfg(feature = "daemon")]
     let _log = args.log.begin(args.command.log_level());
+    // For programs there is the JSON, and nothing else.
+    if args.quiet || args.json {
+        say::be_quiet();
+    }
     match args.command.run(args.json) {
         Ok(code) => ExitCode::from(code),
         Err(error) if output::is_broken_pipe(&error) => ExitCode::from(DONE),
         Err(error) => {
-            let text = format!("{error:#}");
-            let text = text.lines().map(output::printable).collect::<Vec<_>>().join("\n");
-            anstream::eprintln!("{}error:{} {text}", output::RED.render(), output::PLAIN);
+            say::fail(&format!("{error:#}"));
             if error.downcast_ref::<cmd::Usage>().is_some() {
                 return ExitCode::from(USAGE);
             }

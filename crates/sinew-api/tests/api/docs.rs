@@ -1,7 +1,7 @@
 use std::fmt::Write;
 
 use sinew_api::{Access, COMMANDS, Case, Member, Row, Terms, When, schema};
-use sinew_robot::{Code, component::Verb, vacuum::components::COMPONENTS};
+use sinew_robot::{Code, Remedy, component::Verb, vacuum::components::COMPONENTS};
 
 /// Every code, in the order of the page.
 const CODES: [(Code, &str); 12] = [
@@ -17,6 +17,18 @@ const CODES: [(Code, &str); 12] = [
     (Code::Refused, "the robot said no"),
     (Code::Unconfirmed, "the robot did not say"),
     (Code::TooLarge, "the message is too long; over 1 MiB the connection is closed"),
+];
+
+/// What helps, and how clients of the interface do it.
+const REMEDIES: [(Remedy, &str); 8] = [
+    (Remedy::TakeControl, "`TakeControl`"),
+    (Remedy::Confirm, "the same with `\"confirm\": true`"),
+    (Remedy::Enable, "`drive` Enable"),
+    (Remedy::NameRobot, "the same with a `robot`"),
+    (Remedy::ShowToken, "`Auth` with a token that may"),
+    (Remedy::UseLibrary, "the same with `\"library\": true`"),
+    (Remedy::Enter, "`Teach` `enter`"),
+    (Remedy::Exit, "`Teach` `exit`"),
 ];
 
 fn commands() -> String {
@@ -146,6 +158,24 @@ fn codes() -> String {
     table
 }
 
+fn remedies() -> String {
+    let mut table = String::from("| remedy | what helps |\n| --- | --- |\n");
+    for (remedy, what) in REMEDIES {
+        let remedy = serde_json::to_value(remedy).unwrap();
+        writeln!(table, "| `{}` | {what} |", remedy.as_str().unwrap()).unwrap();
+    }
+    table
+}
+
+#[test]
+fn every_remedy_is_explained() {
+    let schema = schema::document();
+    let known = schema["$defs"]["Remedy"]["oneOf"].as_array().unwrap();
+    let known: Vec<_> = known.iter().map(|remedy| remedy["const"].clone()).collect();
+    let explained = REMEDIES.map(|(remedy, _)| serde_json::to_value(remedy).unwrap());
+    assert_eq!(explained.to_vec(), known);
+}
+
 #[test]
 fn every_code_is_explained() {
     let schema = schema::document();
@@ -174,6 +204,7 @@ fn the_tables_of_the_api_page_are_those_of_the_code() {
         ("components", components()),
         ("ops", ops()),
         ("codes", codes()),
+        ("remedies", remedies()),
     ];
     check("api.md", |page| {
         let mut page = page.to_owned();

@@ -142,7 +142,7 @@ fn what_is_wrong_is_said_in_the_same_words_as_ever() {
     assert_eq!(refused(json!({ "type": 7 })), (Code::InvalidArgument, wanted));
     let wanted = "a client cannot end Sinew; end its process".into();
     assert_eq!(refused(json!({ "type": "Shutdown" })), (Code::Unsupported, wanted));
-    let wanted = "a raw frame goes to the robot unchecked; it needs \"confirm\": true".into();
+    let wanted = "a raw frame goes to the robot unchecked, and has to be confirmed".into();
     assert_eq!(refused(payload(json!("64 00"))), (Code::NotConfirmed, wanted));
 }
 

@@ -54,7 +54,7 @@ impl AsyncLibrary {
                     json!({
                         "op": op, "name": motion.name, "frames": motion.recording.len(),
                         "duration_ms": motion.duration_ms(), "keyframes": 0, "error_rad": null,
-                        "library": true,
+                        "library": true, "file": file(library, &motion.name),
                     })
                 }
                 LibraryRequest::Rename { name, new_name } => {
@@ -74,6 +74,11 @@ impl AsyncLibrary {
     pub(super) async fn has(&self, name: &str) -> Result<bool, Refusal> {
         let listing = self.work(|library| Ok(library.list()?)).await?;
         Ok(listing.motions.iter().any(|motion| motion.name == name))
+    }
+
+    /// The file of the motion of this name, as text.
+    pub(super) fn file(&self, name: &str) -> Value {
+        file(&self.library, name)
     }
 
     /// Keeps a recording; tells what the motion that had its name is called now.
@@ -129,6 +134,10 @@ impl AsyncLibrary {
         let done = tokio::task::spawn_blocking(work).await;
         done.unwrap_or_else(|_| Err(Refusal::new(Code::Refused, "the library did not answer")))
     }
+}
+
+fn file(library: &Library, name: &str) -> Value {
+    library.file(name).map_or(Value::Null, |file| file.to_string_lossy().into())
 }
 
 /// The motion that was recorded last.

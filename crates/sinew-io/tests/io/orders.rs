@@ -57,7 +57,7 @@ fn every_order_gets_through_a_full_mailbox() {
         (Vacuum::stop, "another"),
         (Vacuum::disable, "another"),
         (Vacuum::taken, "another took the controls"),
-        (Vacuum::release, "another disconnected"),
+        (Vacuum::release, "another left"),
     ];
     for (order, by) in orders {
         let vacuum = spawn(8);

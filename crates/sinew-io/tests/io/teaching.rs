@@ -12,7 +12,7 @@ use sinew_io::{
     teaching::{Recorded, Taught, Teaching},
 };
 use sinew_robot::{
-    Code, Origin, Refusal,
+    Code, Origin, Refusal, Remedy,
     capability::{Boxed, Nature, Teach},
     teach::{Action, ActionKind as Kind, Answer, Carries, RobotRequest, Target, parse},
     trajectory::{Document, Keyframe, Recording},
@@ -278,9 +278,8 @@ fn renaming_and_deleting_are_the_robots_where_it_has_it() {
     let delete = |name: &str| json!({ "op": "delete", "name": name });
     for message in [rename("both"), delete("both")] {
         let op = message["op"].as_str().unwrap().to_owned();
-        let said = school.fails(message, Code::Unsupported);
-        let hint = "; with library it is done there, and the robot's stays as it is";
-        assert!(said.ends_with(hint), "{said}");
+        let refusal = school.teach(message).unwrap_err();
+        assert_eq!((refusal.code, refusal.remedy), (Code::Unsupported, Some(Remedy::UseLibrary)));
         assert_eq!(school.ops(), ["list", &op]);
     }
     for message in [rename("none"), delete("none")] {
@@ -288,8 +287,8 @@ fn renaming_and_deleting_are_the_robots_where_it_has_it() {
         assert!(said.ends_with("; nor does the library have it"), "{said}");
     }
     school.refuse("list", Code::LinkLost);
-    let said = school.fails(rename("here"), Code::LinkLost);
-    assert_eq!(said, "no; with library it would be done there");
+    let refusal = school.teach(rename("here")).unwrap_err();
+    assert_eq!(refusal, Refusal::new(Code::LinkLost, "no").helped_by(Remedy::UseLibrary));
     *school.robot.refuses.lock().unwrap() = None;
     assert_eq!(school.names(), ["both", "here"]);
     school.asked();
@@ -333,6 +332,7 @@ fn what_is_saved_is_kept_in_the_library_too() {
     school.record(Some("wave"));
     let saved = school.teach(json!({ "op": "save" })).unwrap();
     assert_eq!((&saved["name"], &saved["library"]), (&json!("wave"), &json!(true)));
+    assert_eq!(saved["file"], json!(school.dir.path().join("library/wave.json")));
     assert_eq!(saved["note"], Value::Null);
     let kept = school.library.load("wave").unwrap();
     assert_eq!((kept.recording, kept.keyframes.len()), (motion().recording, 1));
@@ -344,8 +344,8 @@ fn what_is_saved_is_kept_in_the_library_too() {
     let said = school.fails(json!({ "op": "save", "name": "maybe" }), Code::Unconfirmed);
     assert_eq!(said, "no; it is kept in the library too");
     school.refuse("save", Code::Refused);
-    let said = school.fails(json!({ "op": "save", "name": "never" }), Code::Refused);
-    assert_eq!(said, "no; with library the last recording is kept here");
+    let refusal = school.teach(json!({ "op": "save", "name": "never" })).unwrap_err();
+    assert_eq!(refusal, Refusal::new(Code::Refused, "no").helped_by(Remedy::UseLibrary));
     assert_eq!(school.names(), ["both", "here", "maybe", "wave", "wave~"]);
 }
 
@@ -378,8 +378,9 @@ fn the_last_recording_is_kept_in_the_library_alone() {
     let said = school.fails(keep(), Code::InvalidArgument);
     assert_eq!(said, "save: wanted name, got none, here or at the start");
     school.record(Some("wave"));
+    let file = school.dir.path().join("library/wave.json");
     let wanted = json!({ "op": "save", "name": "wave", "frames": 50, "duration_ms": 980,
-                         "keyframes": 0, "error_rad": null, "library": true });
+                         "keyframes": 0, "error_rad": null, "library": true, "file": file });
     assert_eq!(school.teach(keep()), Ok(wanted));
     school.fails(keep(), Code::Refused);
     assert_eq!(school.teach(named()).unwrap()["name"], "mine");

@@ -19,6 +19,8 @@ pub enum Answer {
     Enter {
         /// Whether the robot tells its pose, so that what it is taught can be kept here too.
         pose_known: bool,
+        /// They are stiff again when no client has asked for anything for so long.
+        idle_exit_ms: u64,
     },
     /// The arms are stiff.
     Exit,

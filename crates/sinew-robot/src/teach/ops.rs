@@ -37,9 +37,12 @@ pub const OPS: &[Op] = &[
         "`actions`: `id`, `name`, `kind` (`taught`, `preset`), `duration_ms` (null when unknown)",
         |_| Ok(Request::Robot(RobotRequest::List)),
     ),
-    op("enter", "make the arms compliant", "`pose_known`", |_| {
-        Ok(Request::Robot(RobotRequest::Enter))
-    }),
+    op(
+        "enter",
+        "make the arms compliant",
+        "`pose_known`, `idle_exit_ms` (they are stiff again when so long nothing was asked for)",
+        |_| Ok(Request::Robot(RobotRequest::Enter)),
+    ),
     op("exit", "make the arms stiff again", "", |_| Ok(Request::Robot(RobotRequest::Exit))),
     Op {
         takes: &["name"],
@@ -56,7 +59,7 @@ pub const OPS: &[Op] = &[
             "save",
             "store the recording in the robot and keep it in the library, or do only that",
             "`name`, `frames`, `keyframes`, `error_rad` (how far it is off at most), \
-             `duration_ms`, `library`, `note`",
+             `duration_ms`, `library`, `file` (the library's), `note`",
             |members| members.save(),
         )
     },

@@ -16,7 +16,7 @@ use super::{
     wire::to_wire,
 };
 use crate::{
-    Code, Refusal, later,
+    Code, Refusal, Remedy, later,
     trajectory::{MAX_SAVED_MS, Piece, Plan, Pose},
 };
 
@@ -154,10 +154,8 @@ impl Session {
             return Err(not_ready(&format!("{name} plays already; stop it first")));
         }
         if self.state.teaching {
-            return Err(not_ready(
-                "the robot is being taught, so its arms would be soft between two pieces; exit \
-                 first",
-            ));
+            let message = "the robot is being taught: its arms would be soft between two pieces";
+            return Err(not_ready(message).helped_by(Remedy::Exit));
         }
         let Some(present) = &self.state.positions else {
             return Err(not_ready(

@@ -12,7 +12,7 @@ use super::{
     wire::to_wire,
 };
 use crate::{
-    Code, Refusal, later,
+    Code, Refusal, Remedy, later,
     trajectory::{Keyframe, Reduced},
 };
 
@@ -66,7 +66,7 @@ impl Session {
             )),
             RobotRequest::Play { how, .. } if how.speed.is_some() => Err(Refusal::new(
                 Code::Unsupported,
-                "speed: a play has no place for it in the teaching datagrams; give duration_ms, \
+                "speed: a play has no place for it in the teaching datagrams; give a duration, \
                  or play the motion from the library",
             )),
             RobotRequest::Play { action, keyframes, .. } => {
@@ -172,12 +172,14 @@ impl Session {
         Ok(match request {
             RobotRequest::Enter => {
                 let pose_known = self.state.positions.is_some();
-                (self.enter_message(), Answer::Enter { pose_known })
+                let idle_exit_ms = self.settings.idle_exit.as_millis() as u64;
+                (self.enter_message(), Answer::Enter { pose_known, idle_exit_ms })
             }
             RobotRequest::Exit => (Message::Exit { mode_flags: 0, rest: &[] }, Answer::Exit),
             RobotRequest::RecordStart { name } => {
                 if !self.state.teaching {
-                    return Err(not_ready("the robot is not being taught; enter first"));
+                    let refusal = not_ready("the robot is not being taught: its arms are stiff");
+                    return Err(refusal.helped_by(Remedy::Enter));
                 }
                 (record(true), Answer::RecordStart { name: name.clone() })
             }

@@ -11,7 +11,7 @@ use super::{
     session::BEAT,
 };
 use crate::{
-    Code, Refusal,
+    Code, Refusal, Remedy,
     drive::{HoldEnd, Speeds},
     later,
 };
@@ -169,8 +169,8 @@ impl Session {
         self.gate()?;
         self.is_awake(now)?;
         let Some(by) = &self.state.stopped_by else { return Ok(()) };
-        let message = format!("the wheels are stopped ({by}): send drive Enable first");
-        Err(Refusal::new(Code::NotReady, message))
+        let message = format!("the wheels are stopped ({by})");
+        Err(Refusal::new(Code::NotReady, message).helped_by(Remedy::Enable))
     }
 
     /// What came in the first moments after a pause may have waited in a socket all the while.
@@ -205,10 +205,8 @@ impl Session {
     fn may_go(&self, speeds: Speeds) -> Result<(), Refusal> {
         let not_ready = |message: String| Err(Refusal::new(Code::NotReady, message));
         if self.state.mode != NAVIGATION {
-            let mode = self.state.mode;
-            return not_ready(format!(
-                "the wheels do not turn in motor mode {mode}: send drive Enable (mode 2) first"
-            ));
+            let message = format!("the wheels do not turn in motor mode {}", self.state.mode);
+            return Err(Refusal::new(Code::NotReady, message).helped_by(Remedy::Enable));
         }
         let Some(status) = self.state.status.filter(|_| self.streaming.is_some()) else {
             return not_ready(
@@ -218,7 +216,7 @@ impl Session {
         };
         let hazards = hazards(&status);
         if speeds.is_forward() && !hazards.is_empty() {
-            let what = hazards.join(", ");
+            let what = hazards.join(", ").replace('_', " ");
             return not_ready(format!(
                 "{what}: only backwards or turning in place until it clears"
             ));

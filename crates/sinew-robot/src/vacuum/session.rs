@@ -238,7 +238,7 @@ impl Session {
     pub fn release(&mut self, now: Instant, by: &str) {
         self.tell_time(now);
         self.outputs.forget_waiting_on();
-        self.stop_and_latch(now, &format!("{by} disconnected"));
+        self.stop_and_latch(now, &format!("{by} left"));
         self.advance(now);
     }
 
@@ -254,7 +254,7 @@ impl Session {
     /// been sent before. To be called before anything else; does nothing that is due.
     pub fn paused(&mut self, now: Instant, late: Duration) {
         self.tell_time(now);
-        let by = format!("the computer paused for {:.1} s", late.as_secs_f64());
+        let by = format!("a pause of the computer of {:.1} s", late.as_secs_f64());
         self.stop_and_latch(now, &by);
         self.pause = Some((later(now, self.settings.deadman), by));
     }

@@ -132,7 +132,7 @@ fn the_deadman_of_a_client_does_not_end_it_but_its_release_does() {
     bench.forget();
     bench.release();
     assert_eq!(bench.sent[0].payload, velocity(0, 0));
-    gave_up(&bench, "disconnected");
+    gave_up(&bench, " left");
     bench.run(Duration::from_secs(1));
     assert!(!bench.moved());
     assert!(bench.session.state().stopped_by.is_some());

@@ -96,7 +96,8 @@ fn taking_the_controls_or_a_pause_ends_a_return_to_the_dock() {
         }
         assert_eq!(bench.sent[0].payload, velocity(0, 0));
         assert_eq!(bench.session.state().docking, None);
-        let wanted = if pause { "paused for 2.0 s" } else { "the other took the controls" };
+        let wanted =
+            if pause { "a pause of the computer of 2.0 s" } else { "the other took the controls" };
         let gave_up = |event: &Event| match event {
             Event::Dock { dock: DockEvent::GaveUp { reason } } => reason.contains(wanted),
             _ => false,
@@ -170,7 +171,7 @@ fn a_pause_stops_latches_and_says_so() {
     bench.forget();
     bench.pause(Duration::from_millis(4060));
     assert_eq!(bench.sent[0].payload, velocity(0, 0));
-    let by = "the computer paused for 4.1 s";
+    let by = "a pause of the computer of 4.1 s";
     assert!(bench.events.contains(&Event::Stopped { by: by.into() }), "{:?}", bench.events);
     assert_eq!(bench.session.state().stopped_by.as_deref(), Some(by));
     let status = bench.controller.status_frame();
@@ -179,7 +180,7 @@ fn a_pause_stops_latches_and_says_so() {
     for command in motions().into_iter().chain([ENABLE]).chain(motions()) {
         let refusal = bench.execute(command).unwrap_err();
         assert_eq!(refusal.code, Code::NotReady);
-        assert!(refusal.message.contains("paused for 4.1 s"), "{refusal}");
+        assert!(refusal.message.contains(by), "{refusal}");
     }
     bench.execute(Command::DriveReset).unwrap();
     bench.execute(Command::Led { state: 3 }).unwrap();

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use sinew_robot::{
-    Code,
+    Code, Remedy,
     teach::{Answer, Event, MODE_IDLE, MODE_PLAYING, RobotRequest},
     trajectory::{Document, G1_ARMS, Plan, PlanOptions, Recording},
 };
@@ -242,7 +242,7 @@ fn it_is_refused_where_it_would_not_be_safe() {
     assert!(refusal.message.contains("does not tell its pose"), "{refusal}");
     let mut bench = ready();
     bench.get(RobotRequest::Enter).unwrap();
-    assert!(bench.get(perform(false)).unwrap_err().message.contains("exit first"));
+    assert_eq!(bench.get(perform(false)).unwrap_err().remedy, Some(Remedy::Exit));
     bench.get(RobotRequest::Exit).unwrap();
     bench.get(perform(false)).unwrap();
     for verb in

@@ -36,7 +36,10 @@ fn init_list_enter_record_stop_save_play_exit() {
     };
     bench.run(1900 - 100);
     bench.get(RobotRequest::List).unwrap();
-    assert_eq!(bench.get(RobotRequest::Enter).unwrap(), Answer::Enter { pose_known: true });
+    assert_eq!(
+        bench.get(RobotRequest::Enter).unwrap(),
+        Answer::Enter { pose_known: true, idle_exit_ms: 300_000 }
+    );
     assert!(bench.session.state().teaching);
     bench.run(60);
     bench.get(start()).unwrap();
@@ -77,7 +80,10 @@ fn enter_carries_the_last_pose_or_zeros() {
     assert!(state.timestamp_ms > 0);
 
     let mut bench = Bench::ready();
-    assert_eq!(bench.get(RobotRequest::Enter).unwrap(), Answer::Enter { pose_known: false });
+    assert_eq!(
+        bench.get(RobotRequest::Enter).unwrap(),
+        Answer::Enter { pose_known: false, idle_exit_ms: 300_000 }
+    );
     let sent = bench.sent_as(0x0D)[0].clone();
     let Message::Enter(state) = sent.message() else { panic!() };
     assert_eq!((state.positions, state.timestamp_ms), ([0.0; 12], 0));

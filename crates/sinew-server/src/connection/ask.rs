@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::Value;
-use sinew_api::{Access, Authenticated, Message, Request, Subscribed, Topic};
+use sinew_api::{Access, Authenticated, Message, Request, Subscribed, Taken, Topic};
 use sinew_robot::{Code, Refusal};
 use tokio::time::sleep_until;
 
@@ -135,8 +135,9 @@ impl Connection {
         let member = hub.robot(robot, None)?;
         self.rename(name);
         let client = self.peer.client().clone();
-        member.take_control(&client);
-        Ok(Value::Null)
+        let from = member.take_control(&client);
+        let (robot, from) = ((*member.name).into(), from.as_deref().map(Into::into));
+        Ok(data(&Taken { robot, from }))
     }
 
     fn authenticate(

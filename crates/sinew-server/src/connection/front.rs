@@ -64,6 +64,8 @@ const LARGE_WAIT: Duration = Duration::from_secs(5);
 /// How long, and how far, what a client still sends is read after the last word to it; closing
 /// before would take that word back.
 const LINGER: (Duration, u64) = (Duration::from_secs(2), 16 << 20);
+/// The same when the server ends, which should not wait for clients that only listen.
+const LINGER_AT_END: Duration = Duration::from_millis(100);
 
 /// What the front half hands on.
 pub(super) enum FromFront {
@@ -184,7 +186,9 @@ impl FrontHalf {
         self.leave();
         self.large = None;
         if let Some(other_half) = self.other_half.take() {
-            linger(&mut self.reader, &other_half, &self.peer).await;
+            let ends = *closing.borrow();
+            let patience = if ends { LINGER_AT_END } else { LINGER.0 };
+            linger(&mut self.reader, &other_half, &self.peer, patience).await;
         }
     }
 
@@ -335,13 +339,17 @@ impl FrontHalf {
         item
     }
 
-    /// Carries a stop out, if the client may; none leaves it to the other half. A right token counts
-    /// from here on, so that a stop behind it need not wait for the other half either.
+    /// Carries a stop out, if the client may; none leaves it to the other half. A right token and a
+    /// name count from here on, so that a stop behind them need not wait for the other half either.
     fn stop(&mut self, request: Request) -> Option<FromFront> {
         let Request { req, asked: Ok(message) } = request else { return None };
-        if let Message { command: Command::Auth { token: Some(token), .. }, .. } = &message {
-            let access = self.hub.access(token).ok()?;
-            self.peer.client().access = access;
+        if let Message { command: Command::Auth { token, name }, .. } = &message {
+            let access = token.as_deref().map(|token| self.hub.access(token)).transpose().ok()?;
+            let mut client = self.peer.client();
+            client.access = access.unwrap_or(client.access);
+            if let Some(name) = name.as_deref().filter(|_| client.access >= Access::Read) {
+                client.name = name.into();
+            }
             return None;
         }
         let client = self.peer.client().clone();
@@ -505,11 +513,16 @@ async fn closed(other_half: Option<&UnboundedSender<FromFront>>) {
 
 /// Reads what a client still sends until the other half has said its last word, and for a moment
 /// after it.
-async fn linger(reader: &mut Reader, other_half: &UnboundedSender<FromFront>, peer: &Peer) {
+async fn linger(
+    reader: &mut Reader,
+    other_half: &UnboundedSender<FromFront>,
+    peer: &Peer,
+    patience: Duration,
+) {
     let over = async {
         other_half.closed().await;
         if !peer.is_reset.load(Ordering::Acquire) {
-            sleep(LINGER.0).await;
+            sleep(patience).await;
         }
     };
     let mut rest = reader.take(LINGER.1);

@@ -7,10 +7,10 @@ use std::{
     time::Instant,
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sinew_api::{Access, Rules};
 use sinew_robot::{
-    Code, Epoch, Order, OrderKind, Origin, Presence, Refusal,
+    Code, Epoch, Order, OrderKind, Origin, Presence, Refusal, Remedy,
     capability::{Audience, Capability, Nature, Robot, Task},
     drive::{self, HoldEnd},
 };
@@ -80,14 +80,20 @@ impl Member {
         self.robot.drivers.iter().for_each(|(_, driver)| driver.shut_down());
     }
 
-    /// Gives a client the controls. If another had them, what that one set moving ends.
-    pub(crate) fn take_control(&self, client: &Client) {
+    /// Gives a client the controls; tells which other client had them. What that one set moving
+    /// ends.
+    pub(crate) fn take_control(&self, client: &Client) -> Option<Arc<str>> {
         let mut control = lock(&self.control);
         let before = control.holder.replace(client.clone());
-        if before.is_some_and(|before| before.id != client.id) {
+        let before = before.filter(|before| before.id != client.id).map(|before| before.name);
+        if let Some(from) = &before {
             self.order(OrderKind::Taken, client, self.epoch.advance());
+            let (by, from) = (&*client.name, &**from);
+            tracing::info!(robot = &*self.name, "{by} took the controls from {from}");
+            self.feed.event(json!({ "event": "taken", "by": by, "from": from }));
         }
         self.feed.changed();
+        before
     }
 
     /// Accepts a command of a client, which gets the controls if it needs them and no other has
@@ -144,10 +150,8 @@ impl Member {
         if holder.id == client.id {
             return Ok(());
         }
-        Err(Refusal::new(
-            Code::Busy,
-            format!("{} holds the controls of {}; TakeControl takes them", holder.name, self.name),
-        ))
+        let message = format!("{} holds the controls of {}", holder.name, self.name);
+        Err(Refusal::new(Code::Busy, message).helped_by(Remedy::TakeControl))
     }
 
     /// Frees the controls if this client has them.

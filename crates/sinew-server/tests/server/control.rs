@@ -12,8 +12,9 @@ async fn two_clients_do_not_fight() {
     let server = start();
     let (mut first, mut second) = (server.lines().await, server.lines().await);
     first.ok(led(1)).await;
-    let said = second.fails(led(2), "busy").await;
-    assert!(said.contains(&first.name) && said.contains("TakeControl"), "{said}");
+    let refused = second.ask(led(2)).await["error"].clone();
+    assert_eq!((&refused["code"], &refused["remedy"]), (&json!("busy"), &json!("take_control")));
+    assert_eq!(refused["message"], format!("{} holds the controls of vacuum", first.name));
     second.ok(json!({ "type": "Robots" })).await;
     second.ok(json!({ "type": "Subscribe", "topics": ["state"] })).await;
 
@@ -65,6 +66,34 @@ async fn only_the_holders_end_is_told() {
     server.robot.called(Call::Release(third_name.clone())).await;
     let after: Vec<_> = server.robot.calls().into_iter().skip(1).collect();
     assert_eq!(after, [Call::Taken(third_name.clone()), Call::Release(third_name)]);
+}
+
+#[tokio::test]
+async fn who_takes_the_controls_is_told_from_whom_and_all_are_told() {
+    let server = start();
+    let (mut first, mut second) = (server.lines().await, server.lines().await);
+    let (mut third, take) = (server.lines().await, json!({ "type": "TakeControl" }));
+    third.ok(json!({ "type": "Subscribe", "topics": ["events"] })).await;
+    let free = first.ok(take.clone()).await;
+    assert_eq!(free, json!({ "robot": "vacuum", "from": null }), "no client had them");
+    assert_eq!(first.ok(take.clone()).await["from"], json!(null), "no other client had them");
+    let taken = second.ok(take).await;
+    assert_eq!(taken, json!({ "robot": "vacuum", "from": first.name }));
+    let told = third.event("events").await;
+    let wanted = json!({ "event": "taken", "by": second.name, "from": first.name });
+    assert_eq!((&told["robot"], &told["data"]), (&json!("vacuum"), &wanted));
+}
+
+/// A client need not wait until it is known by its name.
+#[tokio::test]
+async fn a_stop_right_behind_a_name_is_that_names() {
+    let server = start();
+    let mut client = server.lines().await;
+    let name = json!({ "type": "Auth", "name": "ann@laptop" });
+    let stop = json!({ "type": "Stop", "req": 1 });
+    let both = format!("{name}\n{stop}\n");
+    client.writer.write_all(both.as_bytes()).await.expect("is open");
+    server.robot.called(Call::Stop("ann@laptop".into())).await;
 }
 
 #[tokio::test]

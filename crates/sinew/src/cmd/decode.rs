@@ -18,6 +18,7 @@ use super::Usage;
 use crate::{
     DONE, FAILED, USAGE, hex,
     output::{BOLD, DIM, GREEN, PLAIN, RED, YELLOW},
+    say::{self, columns, width, wrapped},
 };
 
 /// Most input that is taken, so that an endless one ends.
@@ -118,9 +119,12 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     let options = args.options();
     let mut seen = Seen::default();
     let mut result = Ok(());
+    let layout = Layout::new(columns(io::stdout()));
     let mut print = |element: &Element, out: &mut dyn Write| {
-        let result =
-            if json { print_json(element, &seen, out) } else { print_text(element, &bytes, out) };
+        let result = match json {
+            true => print_json(element, &seen, out),
+            false => print_text(element, &bytes, layout, out),
+        };
         seen.count(element);
         result
     };
@@ -138,10 +142,10 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
         writeln!(out, "{}]", if seen.any { "" } else { "[" })?;
     } else if !seen.recognised {
         out.flush()?;
-        anstream::eprintln!(
+        say::note(&format!(
             "nothing recognised in {} bytes; --proto gd32|teach|slam|voxel says why not",
             bytes.len()
-        );
+        ));
     }
     out.flush()?;
     Ok(seen.exit_code())
@@ -259,39 +263,41 @@ impl std::fmt::Display for Metres {
     }
 }
 
-fn print_text(element: &Element, bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
+fn print_text(
+    element: &Element,
+    bytes: &[u8],
+    layout: Layout,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let (colour, verdict) = match (element.proto, element.valid) {
         (Proto::Unknown, _) => (YELLOW, ""),
         (_, true) => (GREEN, ": valid"),
         (_, false) => (RED, ": invalid"),
     };
+    let columns = layout.columns;
+    // With room for the verdict, which belongs to its last word.
+    let beside = columns.map(|columns| columns.saturating_sub(verdict.len()));
+    let title = wrapped(&element.title, beside, 0, 0);
+    let used = title.lines().last().map_or(0, width);
+    let place = format!(" at {}, {} bytes", element.offset, element.length);
+    let place = wrapped(&place, columns, used + width(verdict), 2);
     writeln!(
         out,
-        "{}{}{PLAIN}{}{verdict}{PLAIN}{} at {}, {} bytes{PLAIN}",
+        "{}{title}{PLAIN}{}{verdict}{PLAIN}{}{place}{PLAIN}",
         BOLD.render(),
-        element.title,
         colour.render(),
         DIM.render(),
-        element.offset,
-        element.length,
     )?;
     for row in &element.rows {
         let row_bytes = bytes.get(row.offset..row.offset + row.length).unwrap_or_default();
         let place = if row.length == 0 { String::new() } else { row.offset.to_string() };
-        writeln!(
-            out,
-            "  {}{place:>6}{PLAIN}  {:<47}  {:<18} {}",
-            DIM.render(),
-            shown(row_bytes),
-            row.name,
-            row.text
-        )?;
+        layout.print_row(&place, row_bytes, &row.name, &row.text, out)?;
     }
-    for problem in &element.problems {
-        writeln!(out, "  {}problem:{PLAIN} {problem}", RED.render())?;
-    }
-    for note in &element.notes {
-        writeln!(out, "  {}note:{PLAIN} {note}", YELLOW.render())?;
+    let problems = element.problems.iter().map(|problem| (RED, "problem:", problem.to_string()));
+    let notes = element.notes.iter().map(|note| (YELLOW, "note:", note.clone()));
+    for (style, mark, text) in problems.chain(notes) {
+        let text = wrapped(&text, columns, 3 + mark.len(), 4);
+        writeln!(out, "  {}{mark}{PLAIN} {text}", style.render())?;
     }
     for [x, y, z] in element.coordinates.iter().flatten() {
         writeln!(out, "{} {} {}", Metres(*x), Metres(*y), Metres(*z))?;
@@ -299,10 +305,68 @@ fn print_text(element: &Element, bytes: &[u8], out: &mut dyn Write) -> io::Resul
     writeln!(out)
 }
 
+/// How rows are shown in the width there is.
+#[derive(Debug, Clone, Copy)]
+struct Layout {
+    columns: Option<usize>,
+    /// Bytes of a field that are shown beside its name; none when they stand below it.
+    beside: Option<usize>,
+}
+
+impl Layout {
+    /// Columns before the bytes.
+    const PLACE: usize = 2 + 6 + 2;
+    /// Columns of a name.
+    const NAME: usize = 18;
+    /// A field's text has at least these beside its name.
+    const TEXT: usize = 28;
+
+    fn new(columns: Option<usize>) -> Self {
+        let room = columns.map(|columns| {
+            let others = Layout::PLACE + 2 + Layout::NAME + 1 + Layout::TEXT;
+            (columns.saturating_sub(others) + 1) / 3
+        });
+        let beside = match room {
+            None => Some(SHOWN_BYTES),
+            Some(0..4) => None,
+            Some(room) => Some(room.min(SHOWN_BYTES)),
+        };
+        Layout { columns, beside }
+    }
+
+    fn print_row(
+        self,
+        place: &str,
+        bytes: &[u8],
+        name: &str,
+        text: &str,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let dim = DIM.render();
+        if let Some(most) = self.beside {
+            let hex_columns = most * 3 - 1;
+            let head = format!("{:<hex_columns$}  {name:<18} ", shown(bytes, most));
+            let taken = Layout::PLACE + width(&head);
+            let text = wrapped(text, self.columns, taken, taken);
+            let head = if text.is_empty() { head.trim_end() } else { &head };
+            return writeln!(out, "  {dim}{place:>6}{PLAIN}  {head}{text}");
+        }
+        let (columns, indent) = (self.columns, Layout::PLACE);
+        let text = if text.is_empty() { name.into() } else { format!("{name}: {text}") };
+        let text = wrapped(&text, columns, indent, indent);
+        writeln!(out, "  {dim}{place:>6}{PLAIN}  {text}")?;
+        let room = columns.map_or(SHOWN_BYTES, |columns| columns.saturating_sub(indent) / 3);
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "{:indent$}{dim}{}{PLAIN}", "", shown(bytes, room.clamp(2, SHOWN_BYTES)))
+    }
+}
+
 /// The first bytes, with an ellipsis when there are more.
-fn shown(bytes: &[u8]) -> String {
-    let more = bytes.len() > SHOWN_BYTES;
-    let count = if more { SHOWN_BYTES - 1 } else { bytes.len() };
+fn shown(bytes: &[u8], most: usize) -> String {
+    let more = bytes.len() > most;
+    let count = if more { most - 1 } else { bytes.len() };
     let words: Vec<_> = bytes.iter().take(count).map(|byte| format!("{byte:02x}")).collect();
     words.join(" ") + if more { " …" } else { "" }
 }

@@ -5,6 +5,8 @@ use sinew_io::{
     kind::{Entry, KINDS},
 };
 
+use crate::say::program;
+
 /// Run the daemon with simulated robots, until Ctrl-C.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -12,17 +14,27 @@ pub(crate) struct Args {
     settings: super::serve::Settings,
 }
 
-const HINTS: &str = "
-Try, in another terminal (the binary is target/release/sinew):
-  sinew robots
-  sinew status --robot vacuum
-  sinew vacuum drive --linear 0.2 --for 3s
-  sinew vacuum dock
-  sinew teach enter; sinew teach record wave --for 5s; sinew teach exit
-  sinew teach show wave; sinew teach play wave
-  sinew watch --robot g1
-  sinew control                      # all components and what they take
-Ctrl-C stops the robot, then the daemon.";
+/// What to try, without the name of the program.
+const HINTS: &[&str] = &[
+    "robots",
+    "status",
+    "vacuum drive --linear 0.2 --for 3s",
+    "vacuum dock",
+    "teach enter",
+    "teach record wave --for 5s",
+    "teach exit",
+    "teach play wave",
+    "teach show wave",
+    "watch",
+    "control    # all components and what they take",
+];
+
+fn hints() -> String {
+    let program = program();
+    let lines = HINTS.iter().map(|hint| format!("  {program} {hint}"));
+    let lines = lines.collect::<Vec<_>>().join("\n");
+    format!("\nTry, in another terminal:\n{lines}\nCtrl-C stops the robots, then the daemon.")
+}
 
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     let mut config = args.settings.effective()?;
@@ -37,5 +49,5 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     if !args.settings.has_library() {
         config.server.library = library.path().into();
     }
-    super::serve::serve(&config, || Ok(Vec::new()), json, HINTS)
+    super::serve::serve(&config, || Ok(Vec::new()), json, &hints())
 }

@@ -1,15 +1,15 @@
-//! `sinew robots` and `stop`.
+//! `sinew robots`.
 
 use std::io::Write;
 
 use anstyle::Style;
 use serde_json::json;
-use sinew_api::{Command, Halt, RobotReport};
+use sinew_api::RobotReport;
 
 use crate::{
     DONE,
     client::Daemon,
-    output::{self, BOLD, printable, printable_json},
+    output::{BOLD, printable, printable_json},
     terminal,
     text::{Line, width, wrap},
     words,
@@ -25,13 +25,6 @@ pub(crate) struct RobotsArgs {
     daemon: Daemon,
 }
 
-/// Stop a robot at once; any client may.
-#[derive(clap::Args)]
-pub(crate) struct StopArgs {
-    #[command(flatten)]
-    daemon: Daemon,
-}
-
 pub(crate) fn robots(args: &RobotsArgs, json: bool) -> anyhow::Result<u8> {
     let robots = args.daemon.connect()?.robots()?.robots;
     let mut out = anstream::stdout().lock();
@@ -43,11 +36,6 @@ pub(crate) fn robots(args: &RobotsArgs, json: bool) -> anyhow::Result<u8> {
         writeln!(out, "{line}")?;
     }
     Ok(DONE)
-}
-
-pub(crate) fn stop(args: &StopArgs, json: bool) -> anyhow::Result<u8> {
-    args.daemon.connect()?.request(Command::Halt(Halt::Stop { note: None }))?;
-    output::done(json)
 }
 
 /// What robots can do is left out where there is hardly room for the rest.

@@ -1,5 +1,7 @@
 //! `sinew serve`: the daemon.
 
+mod ports;
+
 use std::{
     env,
     ffi::OsString,
@@ -19,7 +21,8 @@ use crate::{
     cmd::Usage,
     config::{Config, LinkArg, MAX_HOLD_MS, Port},
     daemon::Daemon,
-    output::{BOLD, PLAIN, YELLOW},
+    output::{BOLD, PLAIN},
+    say::{say, warn},
 };
 
 /// Run the daemon: connect to robots and offer them to clients until Ctrl-C or SIGTERM.
@@ -226,9 +229,10 @@ pub(super) fn serve(
 ) -> anyhow::Result<u8> {
     let daemon = Daemon::start(config, around)?;
     ready(config, &daemon, json)?;
-    if !json && !hints.is_empty() {
-        anstream::println!("{hints}");
+    if !hints.is_empty() {
+        say(hints);
     }
+    ports::explain(config, &daemon.server);
     daemon.run(async {
         let (Ok(mut interrupt), Ok(mut terminate)) =
             (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
@@ -318,19 +322,23 @@ fn ready(config: &Config, daemon: &Daemon, json: bool) -> anyhow::Result<()> {
             });
             writeln!(out, "  {name:<6} {shown}")?;
         }
-        if config.robot.is_empty() {
-            writeln!(out, "no robots: give --vacuum LINK, or list them in sinew.toml")?;
-        }
     }
     out.flush()?;
-    for warning in daemon.server.warnings() {
-        anstream::eprintln!("{}warning:{PLAIN} {warning}", YELLOW.render());
+    drop(out);
+    if config.robot.is_empty() {
+        warn(&no_robots());
     }
+    daemon.server.warnings().iter().for_each(|warning| warn(warning));
     if !daemon.server.has_real_time_priority() {
-        anstream::eprintln!(
-            "note: no real-time priority, so the heartbeat depends on the machine's load \
-             (CAP_SYS_NICE allows it)"
-        );
+        say("note: no real-time priority, so the heartbeat depends on the machine's load \
+             (CAP_SYS_NICE allows it)");
     }
     Ok(())
+}
+
+/// What to do about a daemon without robots.
+fn no_robots() -> String {
+    let g1 = if cfg!(feature = "g1") { ", --g1 udp:192.168.86.3" } else { "" };
+    let demo = if cfg!(feature = "sim") { "; `sinew demo` has simulated ones" } else { "" };
+    format!("no robots: give --vacuum serial:/dev/ttyS3{g1}, or list them in sinew.toml{demo}")
 }

@@ -20,7 +20,10 @@ use sinew_sim::vacuum::Options;
 #[cfg(feature = "g1")]
 use sinew_wire::teach::G1_ARM_JOINTS;
 
-use crate::{DONE, interrupt};
+use crate::{
+    DONE, interrupt,
+    say::{program, say},
+};
 
 /// Run a simulated robot until Ctrl-C.
 #[derive(clap::Args)]
@@ -161,10 +164,8 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     if json {
         writeln!(out, "{}", json!({ "type": "ready", "link": link }))?;
     } else {
-        writeln!(
-            out,
-            "simulated robot at {link}\nsinew serve {flag} {link}   # in another terminal"
-        )?;
+        writeln!(out, "simulated robot at {link}")?;
+        say(&format!("{} serve {flag} {link}   # in another terminal", program()));
     }
     out.flush()?;
     drop(out);

@@ -1,28 +1,18 @@
 //! `sinew teach`: motions that a robot is shown, keeps and repeats.
 
 mod library;
+mod list;
 mod play;
 mod plot;
-mod screen;
+mod record;
 
-use std::{
-    io::Write,
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::{io::Write, path::PathBuf, time::Duration};
 
 use clap::{Subcommand, ValueEnum};
 use serde_json::{Value, json};
 use sinew_robot::capability::Capability;
 
-use crate::{
-    DONE,
-    client::{Client, Daemon},
-    interrupt,
-    output::{BOLD, PLAIN, printable, printable_json},
-};
-
-use self::screen::Progress;
+use crate::{DONE, client::Daemon, output::printable_json, phrases::span, say::say};
 
 const TEACH: Option<Capability> = Some(Capability::Teach);
 
@@ -52,6 +42,7 @@ enum Verb {
     Exit,
     /// Record what the arms do, and save it under this name, in the robot and in the library.
     Record {
+        /// What to call it.
         name: String,
         /// How long, as in 5s; until Ctrl-C if not given.
         #[arg(long = "for", value_parser = super::duration)]
@@ -62,6 +53,7 @@ enum Verb {
     },
     /// Save the last recording under another name.
     Save {
+        /// What to call it.
         name: String,
         /// Play it over and over.
         #[arg(long = "loop", conflicts_with = "library")]
@@ -76,7 +68,9 @@ enum Verb {
     Stop,
     /// Give an action another name.
     Rename {
+        /// Its name.
         name: String,
+        /// The one it gets.
         new_name: String,
         /// In the library, whatever the robot has.
         #[arg(long)]
@@ -84,6 +78,7 @@ enum Verb {
     },
     /// Delete an action, by name or by number.
     Delete {
+        /// Name or number.
         action: String,
         /// From the library, whatever the robot has.
         #[arg(long)]
@@ -91,6 +86,7 @@ enum Verb {
     },
     /// Show how the joints move in a motion of the library.
     Show {
+        /// Which.
         name: String,
         /// Write a picture to this file instead; - for standard output.
         #[arg(long, value_name = "FILE")]
@@ -101,6 +97,7 @@ enum Verb {
     },
     /// Write a motion of the library to a file.
     Export {
+        /// Which.
         name: String,
         /// The file, or - for standard output.
         #[arg(default_value = "-")]
@@ -114,6 +111,7 @@ enum Verb {
     },
     /// Put a motion from a file into the library: JSON, CSV, or Unitree's motion.seq.
     Import {
+        /// The file.
         file: PathBuf,
         /// What to call it; what the file says, or its name, if not given.
         #[arg(long)]
@@ -134,10 +132,10 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     let client = &mut client;
     let command = match &args.verb {
         Verb::Record { name, duration, library } => {
-            return record(client, name, *duration, *library, json);
+            return record::run(client, name, *duration, *library, json);
         }
         Verb::Play(args) => return play::run(client, args, json),
-        Verb::List => return list(client, json),
+        Verb::List => return list::run(client, json),
         Verb::Show { name, svg: None, .. } => return library::show(client, name, json),
         Verb::Show { name, svg: Some(file), force } => {
             let format = Some(library::Format::Svg);
@@ -163,7 +161,46 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
         Verb::Import { .. } => return Ok(DONE),
     };
     let data = client.request(command)?;
-    told(&data, json)
+    if json {
+        writeln!(std::io::stdout().lock(), "{}", printable_json(&data))?;
+        return Ok(DONE);
+    }
+    let text = |name: &str| data[name].as_str().unwrap_or("?");
+    let place = if data["library"] == true { "the library" } else { "the robot" };
+    match &args.verb {
+        Verb::Enter => entered(&data),
+        Verb::Exit => say("the arms are stiff again"),
+        Verb::Stop => say("stopped: playback has ended, and teaching with it"),
+        Verb::Save { .. } => record::saved(client, &data),
+        Verb::Rename { .. } => {
+            say(&format!("renamed {} to {} in {place}", text("name"), text("new_name")));
+        }
+        Verb::Delete { .. } => say(&format!("deleted {} from {place}", text("name"))),
+        _ => {}
+    }
+    note(&data);
+    Ok(DONE)
+}
+
+/// Says that the arms are soft, and for how long.
+fn entered(data: &Value) {
+    let idle = data["idle_exit_ms"].as_u64().map(|ms| span(Duration::from_millis(ms)));
+    let idle = idle.map_or(String::new(), |idle| {
+        format!(", or by themselves {idle} after the last teaching command")
+    });
+    say(&format!(
+        "the arms are soft and can be moved by hand; `sinew teach exit` makes them stiff again{idle}"
+    ));
+    if data["pose_known"] == false {
+        say("the robot does not tell its pose: it has to record by itself");
+    }
+}
+
+/// Says what the robot or the daemon adds.
+fn note(data: &Value) {
+    if let Some(note) = data["note"].as_str() {
+        say(&format!("note: {note}"));
+    }
 }
 
 fn teach(op: &str) -> Value {
@@ -178,109 +215,4 @@ fn target(op: &str, action: &str) -> Value {
         Err(_) => command["name"] = action.into(),
     }
     command
-}
-
-/// Starts, waits with a clock, stops, saves.
-fn record(
-    client: &mut Client,
-    name: &str,
-    duration: Option<Duration>,
-    library: bool,
-    json: bool,
-) -> anyhow::Result<u8> {
-    let interrupted = interrupt::flag()?;
-    client.request(json!({ "type": "Teach", "op": "record_start", "name": name }))?;
-    let start = Instant::now();
-    let mut progress = Progress::new(json);
-    while !interrupted.is_set() && duration.is_none_or(|most| start.elapsed() < most) {
-        progress.show("recording", start.elapsed(), duration);
-        let left = duration.map_or(Duration::MAX, |most| most.saturating_sub(start.elapsed()));
-        interrupted.wait(left.min(Duration::from_millis(100)));
-    }
-    progress.end();
-    client.request(teach("record_stop"))?;
-    let save = json!({ "type": "Teach", "op": "save", "name": name, "library": library });
-    let data = client.request(save)?;
-    told(&data, json)
-}
-
-/// What the robot has, then what only the library has.
-fn list(client: &mut Client, json: bool) -> anyhow::Result<u8> {
-    let robot = client.request(teach("list"));
-    let library = client.request(teach("library"))?;
-    let motions = library["motions"].as_array().cloned().unwrap_or_default();
-    let mut out = anstream::stdout().lock();
-    if json {
-        let mut data = robot?;
-        data["library"] = motions.into();
-        data["problems"] = library["problems"].clone();
-        writeln!(out, "{}", printable_json(&data))?;
-        return Ok(DONE);
-    }
-    let none = Vec::new();
-    let actions = match &robot {
-        Ok(data) => data["actions"].as_array().unwrap_or(&none),
-        Err(_) => &none,
-    };
-    let named =
-        |list: &[Value], name: &Value| list.iter().find(|one| one["name"] == *name).cloned();
-    for action in actions {
-        let kept = named(&motions, &action["name"]);
-        let duration = match &kept {
-            Some(kept) if action["duration_ms"].is_null() => &kept["duration_ms"],
-            _ => &action["duration_ms"],
-        };
-        let place = if kept.is_some() { "robot, library" } else { "robot" };
-        row(&mut out, &printable_json(&action["id"]), action, duration, place)?;
-    }
-    for motion in motions.iter().filter(|motion| named(actions, &motion["name"]).is_none()) {
-        row(&mut out, "-", motion, &motion["duration_ms"], "library")?;
-    }
-    if let Err(error) = robot {
-        out.flush()?;
-        return Err(error.context("only the library was listed"));
-    }
-    if actions.is_empty() && motions.is_empty() {
-        writeln!(out, "no actions yet: sinew teach enter, then sinew teach record NAME --for 5s")?;
-    }
-    for problem in library["problems"].as_array().into_iter().flatten() {
-        let text = |name: &str| printable(problem[name].as_str().unwrap_or("?"));
-        writeln!(out, "not a motion: {}: {}", text("file"), text("message"))?;
-    }
-    Ok(DONE)
-}
-
-fn row(
-    out: &mut impl Write,
-    id: &str,
-    action: &Value,
-    duration: &Value,
-    place: &str,
-) -> std::io::Result<()> {
-    let duration =
-        duration.as_u64().map_or("-".into(), |ms| format!("{:.1} s", ms as f64 / 1000.0));
-    let name = printable(action["name"].as_str().unwrap_or("?"));
-    writeln!(out, "{id:>3}  {}{name:<31}{PLAIN} {duration:>8}  {place}", BOLD.render())
-}
-
-/// Says what the robot answered that is worth knowing.
-fn told(data: &Value, json: bool) -> anyhow::Result<u8> {
-    let mut out = std::io::stdout().lock();
-    if json {
-        writeln!(out, "{}", printable_json(data))?;
-        return Ok(DONE);
-    }
-    if let (Some(frames), Some(keyframes)) = (data["frames"].as_u64(), data["keyframes"].as_u64()) {
-        let error = data["error_rad"].as_f64();
-        let error = error.map_or(String::new(), |rad| format!(", off by at most {rad:.4} rad"));
-        let place = if keyframes == 0 && data["library"] == true { " in the library" } else { "" };
-        match keyframes {
-            0 => writeln!(out, "{frames} frames{place}")?,
-            _ => writeln!(out, "{frames} frames in {keyframes} keyframes{error}")?,
-        }
-    }
-    if let Some(note) = data["note"].as_str() {
-        writeln!(out, "{}", printable(note))?;
-    }
-    Ok(DONE)
 }

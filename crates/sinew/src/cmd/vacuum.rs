@@ -1,21 +1,17 @@
 //! `sinew vacuum`: the verbs of a vacuum.
 
-use std::time::{Duration, Instant};
+mod ask;
+mod dock;
+mod drive;
+
+use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
-use sinew_api::{Command, Halt, Topic};
+use sinew_api::Command;
 
 use super::control::{carry_out, component_control};
-use crate::{
-    DONE,
-    client::Daemon,
-    interrupt,
-    output::{self, printable, printable_json},
-};
-
-/// How often a velocity is sent anew; the robot stops 300 ms after the last one.
-const REFRESH: Duration = Duration::from_millis(100);
+use crate::{client::Daemon, output, say::say};
 
 /// Drive and use a vacuum.
 #[derive(clap::Args)]
@@ -86,39 +82,53 @@ enum Verb {
     Stop,
     /// Suction or a brush, in percent.
     Set {
+        /// Which.
         part: Part,
+        /// How much, 0 to 100.
         #[arg(value_parser = clap::value_parser!(u8).range(0..=100))]
         percent: u8,
     },
     /// Button LED: 0 to 18.
-    Led { state: u8 },
+    Led {
+        /// The mode.
+        state: u8,
+    },
     /// Laser scanner.
     Lidar {
+        /// Power.
         state: OnOff,
         /// Motor, in percent.
         #[arg(long, value_parser = clap::value_parser!(u8).range(0..=100))]
         pwm: Option<u8>,
     },
-    /// Drive back to the dock.
+    /// Drive back to the dock, and tell how it goes until the robot charges.
     Dock,
-    /// Run the boot sequence again.
+    /// Run the boot sequence again, and wait for its end.
     Boot,
+    /// Wake the controller's protocol.
+    Sync,
     /// Inertial sensor: ask for its state, or calibrate it (needs --confirm).
     Imu {
+        /// What to do.
         what: Sensor,
+        /// Calibrate it although that replaces the factory's calibration.
         #[arg(long)]
         confirm: bool,
     },
     /// Compass: ask for its state, or calibrate it (needs --confirm).
     Compass {
+        /// What to do.
         what: Sensor,
+        /// Calibrate it although that replaces its calibration.
         #[arg(long)]
         confirm: bool,
     },
     /// Power of main board, charger and controller.
     Power {
+        /// What to switch, and how.
         what: Board,
-        /// Needed for what can hurt.
+        /// Do it although it can hurt: it is needed to switch the main board off, to restart it, and to
+        /// put the controller to sleep.
         #[arg(long)]
         confirm: bool,
     },
@@ -129,144 +139,94 @@ enum Verb {
         /// The payload as hex.
         #[arg(default_value = "")]
         payload: String,
+        /// Send it although nothing checks what it does.
         #[arg(long)]
         confirm: bool,
     },
 }
 
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
-    let (command, confirm) = match &args.verb {
+    let (command, confirm, done) = match &args.verb {
         Verb::Drive { linear, angular, duration } => {
-            let config = [("linear", *linear), ("angular", *angular)];
-            return drive(args, config, *duration, json);
+            let speeds = [("linear", *linear), ("angular", *angular)];
+            let what = drive::velocity(*linear, *angular);
+            return drive::run(&args.daemon, speeds, &what, *duration, json);
         }
         Verb::Tank { left, right, duration } => {
-            return drive(args, [("left", *left), ("right", *right)], *duration, json);
+            let what = format!("its wheels at {left} and {right} m/s");
+            let speeds = [("left", *left), ("right", *right)];
+            return drive::run(&args.daemon, speeds, &what, *duration, json);
         }
-        Verb::Dock => return dock(args, json),
-        Verb::Stop => (STOP, false),
+        Verb::Dock => return dock::run(&args.daemon, json),
+        Verb::Stop => return super::stop::stop(&args.daemon, json),
+        Verb::Boot => return ask::boot(&args.daemon, json),
+        Verb::Sync => return ask::sync(&args.daemon, json),
+        Verb::Imu { what: Sensor::State, .. } => return ask::imu(&args.daemon, json),
+        Verb::Compass { what: Sensor::State, .. } => return ask::compass(&args.daemon, json),
         Verb::Set { part, percent } => {
-            let id = match part {
-                Part::Vacuum => "vacuum",
-                Part::MainBrush => "main_brush",
-                Part::SideBrush => "side_brush",
+            let (id, what) = match part {
+                Part::Vacuum => ("vacuum", "suction"),
+                Part::MainBrush => ("main_brush", "main brush"),
+                Part::SideBrush => ("side_brush", "side brush"),
             };
-            (control(id, "Configure", &[("speed", json!({ "U8": percent }))]), false)
+            let command = control(id, "Configure", &[("speed", json!({ "U8": percent }))]);
+            (command, false, format!("{what} at {percent} %"))
         }
         Verb::Led { state } => {
-            (control("led", "Configure", &[("state", json!({ "U8": state }))]), false)
+            let command = control("led", "Configure", &[("state", json!({ "U8": state }))]);
+            (command, false, format!("LED in mode {state}"))
         }
-        Verb::Lidar { state: OnOff::Off, .. } => (control("lidar", "Disable", &[]), false),
+        Verb::Lidar { state: OnOff::Off, .. } => {
+            (control("lidar", "Disable", &[]), false, "lidar off".into())
+        }
         Verb::Lidar { state: OnOff::On, pwm } => {
             let config: Vec<_> = pwm.iter().map(|pwm| ("pwm", json!({ "U8": pwm }))).collect();
-            (control("lidar", "Enable", &config), false)
+            (control("lidar", "Enable", &config), false, "lidar on".into())
         }
-        Verb::Boot => (Command::Boot, false),
-        Verb::Imu { what, confirm } => (control("imu", sensor_verb(*what), &[]), *confirm),
-        Verb::Compass { what, confirm } => (control("compass", sensor_verb(*what), &[]), *confirm),
+        Verb::Imu { what: Sensor::Calibrate, confirm } => {
+            (control("imu", "Reset", &[]), *confirm, "calibrating the inertial sensor".into())
+        }
+        Verb::Compass { what: Sensor::Calibrate, confirm } => {
+            (control("compass", "Reset", &[]), *confirm, "calibrating the compass".into())
+        }
         Verb::Power { what, confirm } => {
-            let (id, verb) = match what {
-                Board::MainBoardOn => ("main_board", "Enable"),
-                Board::MainBoardOff => ("main_board", "Disable"),
-                Board::MainBoardRestart => ("main_board", "Reset"),
-                Board::ChargerOn => ("charger", "Enable"),
-                Board::ChargerOff => ("charger", "Disable"),
-                Board::McuSleep => ("mcu", "Disable"),
-                Board::McuWake => ("mcu", "Enable"),
+            let (id, verb, done) = match what {
+                Board::MainBoardOn => ("main_board", "Enable", "main board on"),
+                Board::MainBoardOff => ("main_board", "Disable", "main board off"),
+                Board::MainBoardRestart => ("main_board", "Reset", "main board restarts"),
+                Board::ChargerOn => ("charger", "Enable", "charger on"),
+                Board::ChargerOff => ("charger", "Disable", "charger off"),
+                Board::McuSleep => ("mcu", "Disable", "the controller sleeps"),
+                Board::McuWake => ("mcu", "Enable", "the controller was woken"),
             };
-            (control(id, verb, &[]), *confirm)
+            (control(id, verb, &[]), *confirm, done.into())
         }
         Verb::Raw { command, payload, confirm } => {
             let command = super::number::<u8>(command).map_err(super::Usage)?;
             // The payload as it was typed: the daemon reads it, and says what is wrong with it.
             let raw = json!({ "type": "Raw", "command": command, "payload": payload });
-            carry_out(&mut args.daemon.connect()?, args.daemon.robot(), raw, *confirm)?;
-            return output::done(json);
+            let sent = format!("sent {command:02x} {payload}");
+            return finish(&args.daemon, raw, *confirm, sent.trim_end(), json);
         }
     };
-    carry_out(&mut args.daemon.connect()?, args.daemon.robot(), command, confirm)?;
-    output::done(json)
+    finish(&args.daemon, command.to_value(), confirm, &done, json)
 }
 
-const STOP: Command = Command::Halt(Halt::Stop { note: None });
+/// Has something done, and says so.
+fn finish(
+    daemon: &Daemon,
+    command: Value,
+    confirm: bool,
+    done: &str,
+    json: bool,
+) -> anyhow::Result<u8> {
+    let robot = carry_out(&mut daemon.connect()?, command, confirm)?;
+    say(&format!("{robot}: {done}"));
+    output::done(json)
+}
 
 fn control(id: &str, verb: &str, config: &[(&str, Value)]) -> Command {
     let config: Map<_, _> =
         config.iter().map(|(name, value)| ((*name).into(), value.clone())).collect();
     component_control(id, verb, config)
-}
-
-fn sensor_verb(what: Sensor) -> &'static str {
-    match what {
-        Sensor::State => "Enable",
-        Sensor::Calibrate => "Reset",
-    }
-}
-
-/// Enables the drive, refreshes the velocity until the time is over or Ctrl-C, and stops.
-fn drive(
-    args: &Args,
-    speeds: [(&str, f32); 2],
-    duration: Duration,
-    json: bool,
-) -> anyhow::Result<u8> {
-    let interrupted = interrupt::flag()?;
-    let mut client = args.daemon.connect()?;
-    let configure = |speeds: [(&str, f32); 2]| {
-        let config = speeds.map(|(name, speed)| (name, json!({ "F32": speed })));
-        control("drive", "Configure", &config)
-    };
-    client.request(control("drive", "Enable", &[]))?;
-    let start = Instant::now();
-    let driven = loop {
-        if let Err(error) = client.request(configure(speeds)) {
-            break Err(error);
-        }
-        let left = duration.saturating_sub(start.elapsed());
-        if left.is_zero() || interrupted.is_set() {
-            break Ok(());
-        }
-        interrupted.wait(left.min(REFRESH));
-    };
-    // Also after a refusal: what was accepted before it may still be in force.
-    // By velocity or by wheel, as it was driven: neither is known to override the other.
-    let stopped = client.request(configure(speeds.map(|(name, _)| (name, 0.0))));
-    driven?;
-    stopped?;
-    output::done(json)
-}
-
-/// Has the robot return to its dock and tells how it goes. The controls, and with them the
-/// return, end with the connection, so it is kept until the robot has arrived or given up.
-fn dock(args: &Args, json: bool) -> anyhow::Result<u8> {
-    let interrupted = interrupt::flag()?;
-    let mut client = args.daemon.connect()?;
-    client.request(Command::Subscribe { topics: vec![Topic::Events], max_hz: None })?;
-    client.request(control("drive", "Enable", &[]))?;
-    client.request(Command::Dock)?;
-    client.set_patience(Duration::from_millis(100))?;
-    while !interrupted.is_set() {
-        let Some(event) = client.next_event()?.map(|event| event.data) else { continue };
-        if event["event"] != "dock" {
-            continue;
-        }
-        if json {
-            println!("{}", printable_json(&event));
-        }
-        match event["dock"].as_str() {
-            Some("arrived") => {
-                if !json {
-                    println!("on the dock, charging");
-                }
-                return Ok(DONE);
-            }
-            Some("gave_up") => {
-                anyhow::bail!("gave up: {}", event["reason"].as_str().unwrap_or("?"));
-            }
-            _ if !json => println!("{}", printable(event["phase"].as_str().unwrap_or("?"))),
-            _ => {}
-        }
-    }
-    client.request(STOP)?;
-    anyhow::bail!("interrupted: the robot was stopped")
 }

@@ -5,6 +5,11 @@
 
 mod decode;
 mod encode;
+#[cfg(all(feature = "daemon", feature = "g1", feature = "sim"))]
+#[path = "../golden.rs"]
+mod golden;
+#[cfg(all(feature = "daemon", feature = "g1", feature = "sim"))]
+mod help;
 mod shell;
 
 use std::{

@@ -15,7 +15,6 @@ fn one_client_holds_the_controls_and_anyone_may_stop() {
     let mark = rig.quiet();
     let refusal = other.fails(led(77), "busy");
     assert!(refusal.contains(&holder.name()), "{refusal}");
-    assert!(refusal.contains("TakeControl"), "{refusal}");
     holder.ok(drive(0.2));
     rig.expect(mark, "only the holder's command", &[FORWARD]);
 
@@ -74,7 +73,7 @@ fn a_read_only_token_may_look_and_stop_but_not_drive() {
     assert_eq!(rig.ready["http"], json!(null));
     let mut stranger = rig.lines();
     let refusal = stranger.fails(json!({ "type": "Robots" }), "unauthorized");
-    assert!(refusal.contains("Auth"), "{refusal}");
+    assert!(refusal.contains("a token is needed"), "{refusal}");
     stranger.fails(json!({ "type": "Stop" }), "unauthorized");
     stranger.fails(json!({ "type": "Auth", "token": "guess" }), "unauthorized");
 

@@ -128,7 +128,7 @@ fn refused() -> Vec<(Value, &'static str, &'static str)> {
         all.extend(verbs.iter().map(|verb| (control(id, verb), "unsupported", supported)));
     }
     all.extend(wrong_values().into_iter().map(|(text, what)| (text, "invalid_argument", what)));
-    all.extend(hurting().into_iter().map(|text| (text, "not_confirmed", "\"confirm\": true")));
+    all.extend(hurting().into_iter().map(|text| (text, "not_confirmed", "has to be confirmed")));
     let mut elsewhere = led(3);
     elsewhere["robot"] = "g1".into();
     all.push((elsewhere, "not_found", "vacuum"));

@@ -40,7 +40,7 @@ pub(super) enum Unreached {
 pub(super) fn reach(server: &str, token: Option<&str>) -> Result<Reached, Unreached> {
     connect(server).map_err(Unreached::Nothing)?;
     let talk = || {
-        let mut client = Daemon::at(server, token).connect()?;
+        let mut client = Daemon::at(server, token)?.connect()?;
         let pong = ask(&mut client, Command::Ping)?;
         Ok(Reached { pong, robots: ask(&mut client, Command::Robots)? })
     };

@@ -199,7 +199,10 @@ mod tests {
         let local = service();
         assert_eq!(lines(&local, "IPAddress"), ["IPAddressAllow=localhost", "IPAddressDeny=any"]);
         assert_eq!(lines(&local, "After"), ["After=network.target"]);
-        assert_eq!(lines(&local, "RestrictA"), ["RestrictAddressFamilies=AF_INET AF_INET6 AF_NETLINK"]);
+        assert_eq!(
+            lines(&local, "RestrictA"),
+            ["RestrictAddressFamilies=AF_INET AF_INET6 AF_NETLINK"]
+        );
         let mut open = service();
         open.server.http = "0.0.0.0:8787".parse().expect("is an address");
         assert!(lines(&open, "IPAddress").is_empty());

@@ -3,7 +3,7 @@
 use std::{
     ffi::OsStr,
     fs::{File, OpenOptions},
-    io::{IsTerminal, Read, Write},
+    io::{Read, Write},
     path::Path,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -15,22 +15,20 @@ use sinew_robot::trajectory::{
     Document, G1_ARMS, Imported, Interpolation, from_csv, from_seq, to_csv,
 };
 
-use super::{
-    plot::{svg, terminal},
-    screen::columns,
-};
+use super::plot::{svg, terminal};
 use crate::{
     DONE,
     client::Client,
     output::{printable, printable_json},
+    say::{columns, say, wrapped},
 };
 
 /// A file that is longer is no motion.
 const MAX_FILE: u64 = 16 << 20;
 /// Frames in one message, which must stay under 1 MiB.
 const PART: usize = 1000;
-/// Columns of a plot beside its line of blocks.
-const LEGEND: u16 = 44;
+/// How wide a plot is where no terminal says it.
+const COLUMNS: usize = 80;
 
 /// What may be written.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -56,16 +54,16 @@ pub(super) fn show(client: &mut Client, name: &str, json: bool) -> anyhow::Resul
         write!(out, "{}", in_a_line(&document)?)?;
         return Ok(DONE);
     }
-    writeln!(
-        out,
+    let columns = columns(std::io::stdout()).unwrap_or(COLUMNS);
+    let title = format!(
         "{}: {:.1} s, {} frames, {} keyframes",
         printable(&document.name),
         f64::from(document.duration_ms()) / 1000.0,
         document.recording.len(),
         document.keyframes.len()
-    )?;
-    let width = columns().saturating_sub(LEGEND).max(10);
-    write!(out, "{}", terminal(&document.frames(Interpolation::Linear), &G1_ARMS, width.into()))?;
+    );
+    writeln!(out, "{}", wrapped(&title, Some(columns), 0, 0))?;
+    write!(out, "{}", terminal(&document.frames(Interpolation::Linear), &G1_ARMS, columns))?;
     Ok(DONE)
 }
 
@@ -93,6 +91,10 @@ pub(super) fn export(
         Format::Svg => svg(&document.frames(Interpolation::Linear), &document.keyframes, &G1_ARMS),
     };
     write(path, &text, force)?;
+    if path != Path::new("-") {
+        let (frames, seconds) = (document.recording.len(), document.duration_ms() as f64 / 1000.0);
+        say(&format!("wrote {name} to {}: {frames} frames, {seconds:.1} s", path.display()));
+    }
     Ok(DONE)
 }
 
@@ -191,17 +193,16 @@ pub(super) fn import(
         }
     }
     let (name, seconds) = (&document.name, f64::from(document.duration_ms()) / 1000.0);
-    let mut out = std::io::stdout().lock();
     if json {
         let said = json!({ "name": name, "frames": frames, "duration_ms": document.duration_ms(),
                            "dropped": dropped });
-        writeln!(out, "{}", printable_json(&said))?;
+        writeln!(std::io::stdout().lock(), "{}", printable_json(&said))?;
         return Ok(DONE);
     }
-    writeln!(out, "{}: {frames} frames, {seconds:.1} s, in the library", printable(name))?;
+    say(&format!("imported {name} into the library: {frames} frames, {seconds:.1} s"));
     if !dropped.is_empty() {
-        let dropped = printable(&dropped.join(", "));
-        writeln!(out, "left out, since the twelve slots have no place for them: {dropped}")?;
+        let dropped = dropped.join(", ");
+        say(&format!("left out, since the twelve slots have no place for them: {dropped}"));
     }
     Ok(DONE)
 }
@@ -224,9 +225,5 @@ fn write(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
         true => format!("{} is there already; --force writes over it", path.display()),
         false => format!("cannot write {}", path.display()),
     })?;
-    file.write_all(text.as_bytes())?;
-    if std::io::stderr().is_terminal() {
-        eprintln!("{}", path.display());
-    }
-    Ok(())
+    Ok(file.write_all(text.as_bytes())?)
 }

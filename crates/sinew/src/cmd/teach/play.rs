@@ -9,12 +9,15 @@ use serde_json::{Value, json};
 use sinew_api::{Command, Topic};
 use sinew_robot::capability::Capability;
 
-use super::{Interpolation, screen::Progress, target, told};
+use super::{Interpolation, note, target};
 use crate::{
     DONE, FAILED,
     client::Client,
     interrupt::{self, Interrupted},
-    output::{printable, printable_json},
+    output::printable_json,
+    phrases::listed,
+    progress::{Progress, clock},
+    say::{fail, say},
 };
 
 #[derive(clap::Args)]
@@ -33,6 +36,7 @@ pub(crate) struct Args {
     /// Over and over until Ctrl-C; motions of the library only.
     #[arg(long = "loop")]
     looped: bool,
+    /// How to go from keyframe to keyframe.
     #[arg(long, default_value = "linear")]
     interpolation: Interpolation,
     /// From the library, whatever the robot has.
@@ -73,22 +77,32 @@ pub(super) fn run(client: &mut Client, args: &Args, json: bool) -> anyhow::Resul
         command["speed"] = speed.into();
     }
     let data = client.request(command)?;
-    let mut out = std::io::stdout().lock();
-    if !json {
-        if let Some(pieces) = data["pieces"].as_u64() {
-            let error = data["error_rad"].as_f64().unwrap_or_default();
-            let seconds = data["duration_ms"].as_f64().unwrap_or_default() / 1000.0;
-            writeln!(out, "{seconds:.1} s in {pieces} pieces, off by at most {error:.4} rad")?;
-        }
-        for joint in data["limited"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            writeln!(out, "{} goes only as far as its limit", printable(joint))?;
-        }
+    if json {
+        writeln!(std::io::stdout().lock(), "{}", printable_json(&data))?;
     }
-    drop(out);
-    told(&data, json)?;
+    say(&format!("playing {}", described(&data, &args.action)));
+    let limited = data["limited"].as_array().into_iter().flatten();
+    let limited: Vec<_> = limited.filter_map(Value::as_str).collect();
+    if !limited.is_empty() {
+        say(&format!("only as far as the limits allow: {}", listed(&limited)));
+    }
+    note(&data);
     // What repeats ends with the connection, so there is something to wait for.
     let waits = !args.no_wait && (args.wait || args.looped || std::io::stderr().is_terminal());
     if waits { wait(client, &interrupted, json) } else { Ok(DONE) }
+}
+
+/// What plays, from where, and for how long.
+fn described(data: &Value, action: &str) -> String {
+    let name = data["name"].as_str().unwrap_or(action);
+    let Some(pieces) = data["pieces"].as_u64() else {
+        let id = data["id"].as_u64().map_or(String::new(), |id| format!(" {id}"));
+        return format!("{name}, the robot's action{id}");
+    };
+    let error = data["error_rad"].as_f64().unwrap_or_default();
+    let seconds = data["duration_ms"].as_f64().unwrap_or_default() / 1000.0;
+    let pieces = if pieces == 1 { "one piece".into() } else { format!("{pieces} pieces") };
+    format!("{name} from the library: {seconds:.1} s in {pieces}, off by at most {error:.4} rad")
 }
 
 /// How long the reason for the end may be behind the end.
@@ -99,7 +113,7 @@ fn wait(client: &mut Client, interrupted: &Interrupted, json: bool) -> anyhow::R
     let topics = vec![Topic::State, Topic::Events];
     client.request(Command::Subscribe { topics, max_hz: Some(10.0) })?;
     client.set_patience(Duration::from_millis(100))?;
-    let mut progress = Progress::new(json);
+    let mut progress = Progress::new();
     let (mut stopped, mut over) = (false, None::<Instant>);
     loop {
         if interrupted.is_set() && !stopped {
@@ -129,19 +143,24 @@ fn wait(client: &mut Client, interrupted: &Interrupted, json: bool) -> anyhow::R
                     continue;
                 };
                 let ms = |name: &str| playing[name].as_u64().map(Duration::from_millis);
-                let name = printable(playing["name"].as_str().unwrap_or("an action"));
+                let name = playing["name"].as_str().unwrap_or("an action");
                 let elapsed = ms("elapsed_ms").unwrap_or_default();
-                progress.show(&format!("playing {name}"), elapsed, ms("duration_ms"));
+                let (clock, part) = clock(elapsed, ms("duration_ms"));
+                progress.show(&format!("playing {name}, {clock}"), part);
             }
             None if data["event"] == "play_ended" => {
                 progress.end();
                 if json {
-                    let mut out = std::io::stdout().lock();
-                    writeln!(out, "{}", printable_json(data))?;
-                } else if let Some(why) = data["why"].as_str() {
-                    eprintln!("ended: {}", printable(why));
+                    writeln!(std::io::stdout().lock(), "{}", printable_json(data))?;
                 }
-                return Ok(if data["whole"] == true { DONE } else { FAILED });
+                let name = data["name"].as_str().unwrap_or("the action");
+                if data["whole"] == true {
+                    say(&format!("played {name} to its end"));
+                    return Ok(DONE);
+                }
+                let why = data["why"].as_str().unwrap_or("for no reason that is known");
+                fail(&format!("{name} ended early: {why}"));
+                return Ok(FAILED);
             }
             None => {}
         }

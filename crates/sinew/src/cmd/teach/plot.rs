@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use sinew_robot::trajectory::{JointMap, Keyframe, Pose, Recording};
 
+use crate::say::{width, wrapped};
+
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 480.0;
 const LEFT: f64 = 50.0;
@@ -17,6 +19,9 @@ const COLOURS: [&str; 12] = [
     "#bcbd22", "#17becf", "#393b79", "#637939",
 ];
 
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// A way in fewer columns than this stands below its legend.
+const FEW: usize = 20;
 /// A joint that moves less than this stands still, rad.
 const STILL: f32 = 0.001;
 
@@ -155,34 +160,46 @@ fn tidy(value: f64) -> String {
     if text == "-0" { "0".into() } else { text.into() }
 }
 
-/// A line of text per joint: name, least and greatest position, and its way in `width` columns of
-/// eight heights, from least to greatest. A joint that does not move is a low line.
-pub(super) fn terminal(recording: &Recording, joints: &JointMap, width: usize) -> String {
-    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let width = width.clamp(1, MAX_POINTS);
+/// The joints that move, each with its name, least and greatest position, and its way in blocks of
+/// eight heights, from least to greatest; then the names of those that do not. No line is longer
+/// than `columns`, but for names that are.
+pub(super) fn terminal(recording: &Recording, joints: &JointMap, columns: usize) -> String {
+    let value = |pose: Pose, slot: usize| pose.get(slot).copied().unwrap_or_default();
+    let range = |slot: usize| {
+        let values = recording.frames().iter().map(|frame| value(frame.positions, slot));
+        values.fold((f32::INFINITY, f32::NEG_INFINITY), |(min, max), v| (min.min(v), max.max(v)))
+    };
+    let all = joints.joints.iter().enumerate().map(|(slot, joint)| (slot, joint.name, range(slot)));
+    let (moving, still): (Vec<_>, Vec<_>) = all.partition(|(_, _, (min, max))| max - min > STILL);
+    let longest = moving.iter().map(|(_, name, _)| name.len()).max().unwrap_or_default();
     let mut out = String::new();
-    for (slot, joint) in joints.joints.iter().enumerate() {
-        let value = |pose: Pose| pose.get(slot).copied().unwrap_or_default();
-        let values = recording.frames().iter().map(|frame| value(frame.positions));
-        let (min, max) = values
-            .fold((f32::INFINITY, f32::NEG_INFINITY), |(min, max), v| (min.min(v), max.max(v)));
-        let _infallible = write!(out, "{:<21}", joint.name);
-        if min > max {
-            out.push_str(" no frames\n");
-            continue;
-        }
-        let _infallible = write!(out, "{min:>7.3} … {max:>6.3} rad  ");
-        for column in 0..width {
-            let last = width.saturating_sub(1).max(1) as f64;
+    for (slot, name, (min, max)) in moving {
+        let legend = format!("{name:<longest$} {min:>7.3} … {max:>6.3} rad");
+        let beside = columns.saturating_sub(width(&legend) + 2);
+        let (space, room) = match beside < FEW {
+            true => ("\n  ", columns.saturating_sub(2)),
+            false => ("  ", beside),
+        };
+        let _infallible = write!(out, "{}{space}", wrapped(&legend, Some(columns), 0, 2));
+        let room = room.clamp(1, MAX_POINTS);
+        for column in 0..room {
+            let last = room.saturating_sub(1).max(1) as f64;
             let time = f64::from(recording.duration_ms()) * column as f64 / last;
             let pose = recording.pose_at(time as u32).unwrap_or_default();
-            let part = f64::from(value(pose) - min) / f64::from((max - min).max(f32::EPSILON));
+            let part =
+                f64::from(value(pose, slot) - min) / f64::from((max - min).max(f32::EPSILON));
             let height = (part * 7.0).round().clamp(0.0, 7.0) as usize;
             out.push(BARS.get(height).copied().unwrap_or(' '));
         }
         out.push('\n');
     }
-    let _infallible = writeln!(out, "0 to {:.1} s", f64::from(recording.duration_ms()) / 1000.0);
+    let seconds = f64::from(recording.duration_ms()) / 1000.0;
+    let _infallible = writeln!(out, "0 to {seconds:.1} s");
+    if !still.is_empty() {
+        let names: Vec<_> = still.iter().map(|(_, name, _)| *name).collect();
+        let text = format!("not moving: {}", names.join(", "));
+        let _infallible = writeln!(out, "{}", wrapped(&text, Some(columns), 0, 2));
+    }
     out
 }
 
@@ -218,13 +235,19 @@ mod tests {
     }
 
     #[test]
-    fn the_terminal_shows_a_line_per_joint() {
-        let text = terminal(&wave(600), &G1_ARMS, 40);
-        assert_eq!(text.lines().count(), 13);
-        let elbow = text.lines().find(|line| line.starts_with("left_elbow")).unwrap();
-        assert!(elbow.contains('█') && elbow.contains('▁'), "{text}");
-        assert_eq!(elbow.chars().filter(|c| ('▁'..='█').contains(c)).count(), 40);
-        assert!(text.ends_with("0 to 12.0 s\n"));
+    fn the_terminal_shows_the_joints_that_move_at_any_width() {
+        for columns in [40, 60, 80, 200] {
+            let text = terminal(&wave(600), &G1_ARMS, columns);
+            assert!(text.lines().all(|line| width(line) <= columns), "{columns}: {text}");
+            let blocks = |c: &char| ('▁'..='█').contains(c);
+            let plotted: Vec<_> = text.lines().filter(|line| line.contains('█')).collect();
+            let [plot] = plotted[..] else { panic!("{columns}: {text}") };
+            assert!(plot.contains('▁') && plot.chars().filter(blocks).count() >= FEW, "{text}");
+            assert!(text.starts_with("left_elbow"), "{text}");
+            let (_, still) = text.split_once("0 to 12.0 s\nnot moving: ").unwrap();
+            assert!(!still.contains("left_elbow"), "{text}");
+            assert_eq!(still.matches(',').count(), 10, "{text}");
+        }
     }
 
     #[test]
@@ -232,7 +255,8 @@ mod tests {
         for recording in [Recording::new(), wave(1)] {
             let picture = svg(&recording, &[], &G1_ARMS);
             assert!(!picture.contains("NaN") && !picture.contains("inf"));
-            assert_eq!(terminal(&recording, &G1_ARMS, 0).lines().count(), 13);
+            let text = terminal(&recording, &G1_ARMS, 0);
+            assert!(text.starts_with("0 to 0.0 s\nnot moving:"), "{text}");
         }
     }
 }
