@@ -29,9 +29,12 @@ mod examples;
 #[cfg(feature = "g1")]
 mod faults;
 mod foreign;
+#[path = "../snapshots/golden.rs"]
+mod golden;
 mod http;
 #[cfg(feature = "g1")]
 mod library;
+mod messages;
 mod namespace;
 mod pause;
 mod refusals;
@@ -41,6 +44,7 @@ mod strangers;
 mod support;
 #[cfg(feature = "g1")]
 mod teach;
+mod terminal;
 mod tokens;
 mod track;
 mod vanish;
