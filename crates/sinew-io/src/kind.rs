@@ -220,16 +220,9 @@ pub fn read<S: Default + Serialize + DeserializeOwned>(given: &Settings) -> Resu
     };
     for key in given.keys() {
         if !known.contains_key(key) {
-            let nearest = known
-                .keys()
-                .map(String::as_str)
-                .chain(COMMON)
-                .max_by(|a, b| {
-                    strsim::jaro_winkler(a, key).total_cmp(&strsim::jaro_winkler(b, key))
-                })
-                .unwrap_or_default();
-            let message = format!("unknown key robot.{key}: did you mean robot.{nearest}?");
-            return Err(Error::Setting(message));
+            let names = COMMON.into_iter().chain(known.keys().map(String::as_str));
+            let names: Vec<_> = names.collect();
+            return Err(Error::Setting(unknown_key("robot.", key, &names)));
         }
         let one = Settings::from_iter([(key.clone(), given[key].clone())]);
         // Each by itself, so that the message can name it.
@@ -238,6 +231,19 @@ pub fn read<S: Default + Serialize + DeserializeOwned>(given: &Settings) -> Resu
     }
     serde_json::from_value(Value::Object(given.clone()))
         .map_err(|error| Error::Setting(error.to_string()))
+}
+
+/// What is said about a key that means nothing: the nearest that does, or all where none is near.
+/// `place` is what they are part of.
+pub fn unknown_key(place: &str, key: &str, known: &[&str]) -> String {
+    /// A misspelt word is more alike than this, and another word less.
+    const NEAR: f64 = 0.6;
+    let likeness = |name: &str| strsim::normalized_damerau_levenshtein(name, key);
+    let nearest = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    match nearest.filter(|nearest| likeness(nearest) > NEAR) {
+        Some(nearest) => format!("unknown key {place}{key}: did you mean {place}{nearest}?"),
+        None => format!("unknown key {place}{key}: wanted one of {}", known.join(", ")),
+    }
 }
 
 /// Settings as a table.

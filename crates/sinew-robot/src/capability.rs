@@ -279,7 +279,7 @@ impl Capability {
             Capability::Drive => "drive",
             Capability::Components => "control components",
             Capability::Sensors => "read sensors",
-            Capability::Teach => "teach",
+            Capability::Teach => "be taught",
             Capability::Mapping => "map",
         }
     }

@@ -214,8 +214,7 @@ pub fn parse<C>(
     };
     let values = action.values(id, config)?;
     if action.confirm && !confirmed {
-        let message =
-            format!("{id} {} ({}) can hurt, and has to be confirmed", verb.name(), action.what);
+        let message = format!("{id}: {} can hurt, and has to be confirmed", action.what);
         return Err(Refusal::new(Code::NotConfirmed, message).helped_by(Remedy::Confirm));
     }
     Ok((action.command)(&values))

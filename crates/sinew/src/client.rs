@@ -24,21 +24,25 @@ const KEPT: usize = 256;
 /// Where a daemon listens if it was not told otherwise.
 const PORT: u16 = 5556;
 
+/// Under which these stand in the help.
+const HEADING: &str = "Daemon and robot";
+
 /// How to reach the daemon.
 #[derive(clap::Args, Clone)]
 pub(crate) struct Daemon {
     /// The daemon's JSON-lines address: HOST or HOST:PORT.
     #[arg(long, global = true, value_name = "ADDR", default_value = "127.0.0.1:5556")]
-    #[arg(value_parser = server)]
+    #[arg(value_parser = server, help_heading = HEADING)]
     server: (String, u16),
     /// Token for a daemon that asks for one.
     #[arg(long, global = true, value_name = "TOKEN", env = "SINEW_TOKEN", hide_env_values = true)]
+    #[arg(help_heading = HEADING)]
     token: Option<String>,
     /// Which robot, where there are several.
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, global = true, value_name = "NAME", help_heading = HEADING)]
     robot: Option<String>,
     /// Run a daemon for this robot in this process instead (`serial:PATH`, `sim:`, `g1=sim:`).
-    #[arg(long, global = true, value_name = "[KIND=]ADDRESS")]
+    #[arg(long, global = true, value_name = "[KIND=]ADDRESS", help_heading = HEADING)]
     link: Option<LinkArg>,
 }
 

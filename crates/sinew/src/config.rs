@@ -176,10 +176,8 @@ fn check_keys(place: &str, given: &toml::Value, wanted: &toml::Value) -> anyhow:
     if let (toml::Value::Table(given), toml::Value::Table(wanted)) = (given, wanted) {
         for (key, value) in given {
             let Some(known) = wanted.get(key) else {
-                let near = |known: &String| strsim::jaro_winkler(known, key);
-                let nearest = wanted.keys().max_by(|a, b| near(a).total_cmp(&near(b)));
-                let nearest = nearest.map_or("", String::as_str);
-                bail!("unknown key {place}{key}: did you mean {place}{nearest}?");
+                let known: Vec<_> = wanted.keys().map(String::as_str).collect();
+                bail!("{}", kind::unknown_key(place, key, &known));
             };
             check_keys(&format!("{place}{key}."), value, known)?;
         }

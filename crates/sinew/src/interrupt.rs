@@ -11,7 +11,6 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
-    time::Duration,
 };
 
 use signal_hook::{
@@ -44,19 +43,12 @@ impl Interrupted {
         *self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until it is set, or for so long.
-    pub(crate) fn wait(&self, patience: Duration) {
-        let (set, changed) = &*self.0;
-        let set = set.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = changed.wait_timeout_while(set, patience, |set| !*set);
-    }
-
     #[cfg(feature = "sim")]
     /// Waits until it is set.
     pub(crate) fn wait_for_it(&self) {
-        while !self.is_set() {
-            self.wait(Duration::from_secs(3600));
-        }
+        let (set, changed) = &*self.0;
+        let set = set.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(changed.wait_while(set, |set| !*set));
     }
 }
 

@@ -26,9 +26,11 @@ pub(crate) struct Logging {
     /// What to log to standard error: refusals and links are `info`, links that are down `warn`.
     /// By default `info` for `serve` and `demo`, `warn` otherwise.
     #[arg(long, global = true, value_enum, value_name = "LEVEL", env = "SINEW_LOG")]
+    #[arg(help_heading = crate::OUTPUT)]
     log: Option<Level>,
     /// How to write it.
     #[arg(long, global = true, value_enum, value_name = "FORMAT", default_value = "text")]
+    #[arg(help_heading = crate::OUTPUT)]
     log_format: Format,
 }
 

@@ -43,6 +43,9 @@ const FAILED: u8 = 1;
 /// Wrong usage; of `decode`, also that nothing was recognised.
 const USAGE: u8 = 2;
 
+/// Under which flags of every command stand in the help.
+const OUTPUT: &str = "Output";
+
 /// Links a computer to robots whose protocols had to be reverse-engineered.
 #[derive(Parser)]
 #[command(name = "sinew", version, propagate_version = true)]
@@ -50,10 +53,10 @@ struct Args {
     #[command(subcommand)]
     command: cmd::Command,
     /// Print JSON.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = OUTPUT)]
     json: bool,
     /// Say nothing on success, and show no progress.
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = OUTPUT)]
     quiet: bool,
     #[cfg(feature = "daemon")]
     #[command(flatten)]

@@ -1,6 +1,8 @@
 //! The daemon's answers in the words of the command line.
 
-use std::{fmt, time::Duration};
+use std::fmt;
+#[cfg(feature = "g1")]
+use std::time::Duration;
 
 use sinew_robot::{Refusal, Remedy};
 

@@ -19,8 +19,10 @@ use crate::output::{PLAIN, RED, printable};
 static QUIET: AtomicBool = AtomicBool::new(false);
 
 /// Less room than this beside something is no room for words.
+#[cfg(feature = "daemon")]
 const LEAST: usize = 24;
 /// Where words stand that have no room beside what they belong to.
+#[cfg(feature = "daemon")]
 const BELOW: usize = 4;
 
 /// From now on neither successes nor progress are told; errors and warnings are.
@@ -42,7 +44,6 @@ pub(crate) fn say(text: &str) {
 }
 
 /// Tells what came of it, whether asked to be quiet or not.
-#[cfg(feature = "tools")]
 pub(crate) fn note(text: &str) {
     tell(None, text);
 }
@@ -122,6 +123,7 @@ pub(crate) fn wrapped(text: &str, columns: Option<usize>, taken: usize, indent: 
 
 /// A row of a table: words beside what is `taken` already, each line of them below the one before.
 /// Without room beside it they stand below it.
+#[cfg(feature = "daemon")]
 pub(crate) fn beside(text: &str, columns: Option<usize>, taken: usize) -> String {
     match columns {
         Some(columns) if columns < taken + LEAST.min(text.width()) => {
@@ -132,7 +134,7 @@ pub(crate) fn beside(text: &str, columns: Option<usize>, taken: usize) -> String
 }
 
 /// How this program was called, for commands to copy.
-#[cfg(feature = "daemon")]
+#[cfg(feature = "sim")]
 pub(crate) fn program() -> String {
     let called = env::args().next().unwrap_or_else(|| "sinew".into());
     let path = std::path::Path::new(&called);
@@ -163,6 +165,7 @@ mod tests {
         assert_eq!(wrapped("手 手 手", Some(5), 0, 0), "手 手\n手");
     }
 
+    #[cfg(feature = "daemon")]
     #[test]
     fn words_without_room_beside_stand_below() {
         let words = "these are some more words than fit";

@@ -291,7 +291,7 @@ fn print_text(
     for row in &element.rows {
         let row_bytes = bytes.get(row.offset..row.offset + row.length).unwrap_or_default();
         let place = if row.length == 0 { String::new() } else { row.offset.to_string() };
-        layout.print_row(&place, row_bytes, &row.name, &row.text, out)?;
+        layout.print_row(&place, row_bytes, row.name, &row.text, out)?;
     }
     let problems = element.problems.iter().map(|problem| (RED, "problem:", problem.to_string()));
     let notes = element.notes.iter().map(|note| (YELLOW, "note:", note.clone()));

@@ -37,11 +37,10 @@ fn hints() -> String {
 }
 
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
-    let mut config = args.settings.effective()?;
-    if config.robot.is_empty() {
-        let simulated = |kind| Entry::new(kind, Address::Sim { seed: 1 });
-        config.robot = KINDS.iter().copied().map(simulated).collect::<Result<_, _>>()?;
-    }
+    let simulated = |kind| Entry::new(kind, Address::Sim { seed: 1 });
+    let simulated = KINDS.iter().copied().map(simulated).collect::<Result<_, _>>()?;
+    #[cfg_attr(not(feature = "g1"), expect(unused_mut, reason = "there is no library"))]
+    let mut config = args.settings.effective_or(simulated)?;
     // What is taught to a robot that is gone afterwards goes with it.
     #[cfg(feature = "g1")]
     let library = tempfile::tempdir()?;

@@ -22,7 +22,7 @@ use crate::{
     config::{Config, LinkArg, MAX_HOLD_MS, Port},
     daemon::Daemon,
     output::{BOLD, PLAIN},
-    say::{say, warn},
+    say::{note, say, warn},
 };
 
 /// Run the daemon: connect to robots and offer them to clients until Ctrl-C or SIGTERM.
@@ -141,6 +141,11 @@ impl Settings {
 
     /// The configuration in force: the file's, with the flags over it.
     pub(super) fn effective(&self) -> anyhow::Result<Config> {
+        self.effective_or(Vec::new())
+    }
+
+    /// The same with these robots where there are no others.
+    pub(super) fn effective_or(&self, others: Vec<Entry>) -> anyhow::Result<Config> {
         let mut config = Config::load(self.config.as_deref())?;
         let server = &mut config.server;
         server.tcp = self.tcp.unwrap_or(server.tcp);
@@ -168,6 +173,9 @@ impl Settings {
             given.name = numbered(&given.name, &named);
             named.push(given.name.clone());
             config.put(given)?;
+        }
+        if config.robot.is_empty() {
+            config.robot = others;
         }
         for setting in self.all_set() {
             apply(&setting, &mut config.robot)?;
@@ -330,8 +338,10 @@ fn ready(config: &Config, daemon: &Daemon, json: bool) -> anyhow::Result<()> {
     }
     daemon.server.warnings().iter().for_each(|warning| warn(warning));
     if !daemon.server.has_real_time_priority() {
-        say("note: no real-time priority, so the heartbeat depends on the machine's load \
-             (CAP_SYS_NICE allows it)");
+        note(
+            "note: no real-time priority, so the heartbeat depends on the machine's load \
+             (CAP_SYS_NICE allows it)",
+        );
     }
     Ok(())
 }

@@ -1,6 +1,9 @@
 //! `sinew take` and `sinew release`: who may control a robot.
 
-use std::{io::Write, time::Duration};
+use std::{
+    io::Write,
+    time::{Duration, Instant},
+};
 
 use anyhow::bail;
 use serde_json::{Value, json};
@@ -11,6 +14,7 @@ use crate::{
     client::{Client, Daemon, read},
     interrupt,
     output::printable_json,
+    progress::Progress,
     say::say,
 };
 
@@ -53,7 +57,10 @@ pub(crate) fn take(args: &TakeArgs, json: bool) -> anyhow::Result<u8> {
         bail!("{} has the controls of {robot} now", holder.as_deref().unwrap_or("no client"));
     }
     client.set_patience(Duration::from_millis(100))?;
+    let (begin, mut progress) = (Instant::now(), Progress::new());
     while !interrupted.is_set() {
+        let seconds = begin.elapsed().as_secs();
+        progress.show(&format!("holding the controls of {robot}, {seconds} s"), None);
         let Some(event) = client.next_event()? else { continue };
         if event.data["event"] == "taken" {
             let by = event.data["by"].as_str().unwrap_or("another client");
@@ -61,6 +68,7 @@ pub(crate) fn take(args: &TakeArgs, json: bool) -> anyhow::Result<u8> {
         }
     }
     drop(client);
+    progress.end();
     print(json, &json!({ "event": "let_go", "robot": robot }))?;
     say(&format!("let go of the controls of {robot}"));
     Ok(DONE)

@@ -57,25 +57,25 @@ enum Verb {
     /// Drive until the time is over or Ctrl-C, then stop.
     Drive {
         /// Forward, m/s.
-        #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+        #[arg(long, value_name = "M/S", default_value_t = 0.0, allow_negative_numbers = true)]
         linear: f32,
         /// Counter-clockwise, rad/s.
-        #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+        #[arg(long, value_name = "RAD/S", default_value_t = 0.0, allow_negative_numbers = true)]
         angular: f32,
         /// How long, as in 3s or 500ms.
-        #[arg(long = "for", value_parser = super::duration)]
+        #[arg(long = "for", value_name = "TIME", value_parser = super::duration)]
         duration: Duration,
     },
     /// Drive each wheel until the time is over or Ctrl-C, then stop.
     Tank {
         /// Left wheel, m/s.
-        #[arg(long, allow_negative_numbers = true)]
+        #[arg(long, value_name = "M/S", allow_negative_numbers = true)]
         left: f32,
         /// Right wheel, m/s.
-        #[arg(long, allow_negative_numbers = true)]
+        #[arg(long, value_name = "M/S", allow_negative_numbers = true)]
         right: f32,
         /// How long, as in 3s or 500ms.
-        #[arg(long = "for", value_parser = super::duration)]
+        #[arg(long = "for", value_name = "TIME", value_parser = super::duration)]
         duration: Duration,
     },
     /// Everything off at once.
@@ -181,7 +181,8 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
         }
         Verb::Lidar { state: OnOff::On, pwm } => {
             let config: Vec<_> = pwm.iter().map(|pwm| ("pwm", json!({ "U8": pwm }))).collect();
-            (control("lidar", "Enable", &config), false, "lidar on".into())
+            let motor = pwm.map_or(String::new(), |pwm| format!(", its motor at {pwm} %"));
+            (control("lidar", "Enable", &config), false, format!("lidar on{motor}"))
         }
         Verb::Imu { what: Sensor::Calibrate, confirm } => {
             (control("imu", "Reset", &[]), *confirm, "calibrating the inertial sensor".into())

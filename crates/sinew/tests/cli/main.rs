@@ -6,7 +6,7 @@
 mod decode;
 mod encode;
 #[cfg(all(feature = "daemon", feature = "g1", feature = "sim"))]
-#[path = "../golden.rs"]
+#[path = "../snapshots/golden.rs"]
 mod golden;
 #[cfg(all(feature = "daemon", feature = "g1", feature = "sim"))]
 mod help;

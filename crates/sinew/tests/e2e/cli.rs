@@ -60,11 +60,11 @@ fn commands_talk_to_the_daemon() {
         (&["control", "led", "Configure", "state"][..], 2, "NAME=VALUE"),
         (&["control", "led", "Enable"], 1, "led supports Configure"),
         (&["control", "led", "Configure", "state=300"], 1, "0 to 255"),
-        (&["control", "mcu", "Disable"], 1, "not_confirmed"),
+        (&["control", "mcu", "Disable"], 1, "add --confirm"),
         // A verb in any case.
-        (&["control", "mcu", "disable"], 1, "not_confirmed"),
-        (&["vacuum", "imu", "calibrate"], 1, "not_confirmed"),
-        (&["vacuum", "raw", "0x99", "00"], 1, "not_confirmed"),
+        (&["control", "mcu", "disable"], 1, "add --confirm"),
+        (&["vacuum", "imu", "calibrate"], 1, "add --confirm"),
+        (&["vacuum", "raw", "0x99", "00"], 1, "add --confirm"),
         (&["vacuum", "raw", "0x199"], 2, "0x199"),
         (&["vacuum", "set", "vacuum", "101"], 2, "101"),
         (&["vacuum", "drive", "--linear", "0.2"], 2, "--for"),
@@ -92,25 +92,12 @@ fn the_list_of_components_needs_no_daemon() {
     let dir = Dir::new();
     let list = run(&dir, &["control"]).ok().stdout;
     assert_eq!(list.lines().count(), 31, "{list}");
-    assert!(list.contains("mcu          Disable    no config"), "{list}");
+    assert!(list.contains("mcu          Disable    - "), "{list}");
     assert!(list.contains("lidar        Enable     [pwm]"), "{list}");
     let help = run(&dir, &["control", "--help"]).ok().stdout;
     assert!(help.contains("lidar        Enable     [pwm]"), "{help}");
     let list = run(&dir, &["control", "--json"]).ok().json();
     assert_eq!(list.as_array().unwrap().len(), 12);
-}
-
-#[test]
-fn without_a_daemon_it_says_what_to_do() {
-    let dir = Dir::new();
-    // Nobody listens where somebody has just stopped to.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    for command in [&["robots"][..], &["status"], &["stop"], &["watch"], &["vacuum", "led", "1"]] {
-        let ended = run(&dir, &[command, &["--server", &port.to_string()]].concat());
-        assert_eq!(ended.code, Some(1), "{ended:?}");
-        assert!(ended.stderr.contains("sinew serve"), "{ended:?}");
-        assert!(ended.stderr.contains("--link sim:"), "{ended:?}");
-    }
 }
 
 #[test]
@@ -157,6 +144,71 @@ fn the_configuration_in_force_is_printed() {
     let missing = run(&dir, &["config", "--config", "nowhere.toml"]);
     assert_eq!(missing.code, Some(1));
     assert!(missing.stderr.contains("nowhere.toml"), "{missing:?}");
+}
+
+#[cfg(feature = "g1")]
+#[test]
+fn a_robot_takes_the_settings_of_its_kind_and_no_others() {
+    let dir = Dir::new();
+    let g1 = |more: &str| dir.file("g1.toml", &format!("[[robot]]\nkind = \"g1\"\n{more}"));
+    for setting in ["deadman_ms = 200", "profile = \"later\""] {
+        let wrong = run(&dir, &["config", "--config", &g1(&format!("link = \"sim:\"\n{setting}"))]);
+        assert_eq!(wrong.code, Some(1), "{wrong:?}");
+        assert!(wrong.stderr.contains("wanted one of name, kind, link, cycle_ms"), "{wrong:?}");
+    }
+    let own = g1("link = \"sim:\"\nidle_exit_ms = 60000");
+    let config = run(&dir, &["config", "--json", "--config", &own]).ok().json();
+    let robot = &config["robot"][0];
+    assert_eq!((&robot["name"], &robot["idle_exit_ms"]), (&json!("g1"), &json!(60000)));
+    assert!(robot["deadman_ms"].is_null() && robot["profile"].is_null(), "{robot}");
+    // By flags.
+    let set = ["config", "--json", "--g1", "sim:", "--vacuum", "sim:", "--set"];
+    let config = run(&dir, &[&set[..], &["g1.idle_exit_ms=5000"]].concat()).ok().json();
+    assert_eq!(config["robot"][1]["idle_exit_ms"], json!(5000), "{config}");
+    assert_eq!(run(&dir, &[&set[..], &["vacuum.idle_exit_ms=5000"]].concat()).code, Some(1));
+    assert_eq!(run(&dir, &[&set[..], &["g2.idle_exit_ms=5000"]].concat()).code, Some(2));
+    assert_eq!(run(&dir, &["config", "--set", "idle_exit_ms=5000"]).code, Some(2), "no robot");
+    // A name is looked up when its link is opened.
+    let config =
+        run(&dir, &["config", "--json", "--config", &g1("link = \"udp:nowhere.invalid\"")]);
+    assert_eq!(config.ok().json()["robot"][0]["link"], "udp:nowhere.invalid:49504");
+}
+
+#[cfg(feature = "g1")]
+#[test]
+fn a_link_is_of_the_kind_that_can_do_it() {
+    let dir = Dir::new();
+    let list = run(&dir, &["teach", "list", "--link", "sim:", "--json"]).ok().json();
+    assert_eq!(list["actions"], json!([]));
+    run(&dir, &["vacuum", "led", "3", "--link", "sim:"]).ok();
+    let wrong = run(&dir, &["vacuum", "led", "3", "--link", "g1=sim:"]);
+    assert_eq!(wrong.code, Some(1), "{wrong:?}");
+}
+
+#[test]
+fn a_server_needs_no_port_where_it_has_the_usual_one() {
+    let dir = Dir::new();
+    // An address that no other program uses, so that the usual port is free there.
+    let daemon = ["--tcp", "off", "--http", "off", "--lines", "127.86.87.88:5556"];
+    let serve = [&["serve", "--json", "--vacuum", "sim:"][..], &daemon].concat();
+    let daemon = crate::support::Process::sinew(&dir, &serve);
+    daemon.ready();
+    let robots = run(&dir, &["robots", "--json", "--server", "127.86.87.88"]).ok().json();
+    assert_eq!(robots[0]["name"], "vacuum");
+}
+
+#[test]
+fn an_idle_daemon_ends_at_once() {
+    let rig = Rig::start();
+    let mut daemon = rig.daemon;
+    // A client that only listens, and does not go by itself.
+    let mut client = crate::clients::Lines::connect(rig.ready["lines"].as_str().unwrap());
+    client.ok(json!({ "type": "Subscribe", "topics": ["events"] }));
+    let begin = std::time::Instant::now();
+    daemon.signal("TERM");
+    daemon.wait().ok();
+    let took = begin.elapsed();
+    assert!(took < std::time::Duration::from_millis(500), "{took:?}");
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn a_read_only_token_may_look_and_stop_but_not_drive() {
     ask(READ_TOKEN, &["stop"]).ok();
     let refused = ask(READ_TOKEN, &["vacuum", "led", "3"]);
     assert_eq!(refused.code, Some(1));
-    assert!(refused.stderr.contains("unauthorized"), "{refused:?}");
+    assert!(refused.stderr.contains("may look and stop, not control"), "{refused:?}");
     assert_eq!(ask("guess", &["status"]).code, Some(1));
 }
 

@@ -38,11 +38,11 @@ impl School {
 
     /// A verb; none when nobody knows whether the robot did it.
     fn teach(&self, args: &[&str]) -> Option<Ended> {
-        let ended = self.ask(&[&["teach"], args].concat());
+        let ended = self.ask(&[&["teach"], args, &["--json"]].concat());
         if ended.code == Some(0) {
             return Some(ended);
         }
-        let excused = ["unconfirmed", "link_lost"].iter().any(|code| ended.stderr.contains(code));
+        let excused = ["unconfirmed", "link_lost"].iter().any(|code| ended.stdout.contains(code));
         assert!(excused, "{args:?}: {ended:?}");
         None
     }
@@ -53,7 +53,7 @@ impl School {
     }
 
     fn names(&self) -> Vec<String> {
-        let list = self.insist(&["list", "--json"]).json();
+        let list = self.insist(&["list"]).json();
         let actions = list["actions"].as_array().unwrap().clone();
         actions.iter().map(|action| action["name"].as_str().unwrap().to_owned()).collect()
     }

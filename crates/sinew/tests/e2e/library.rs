@@ -102,9 +102,10 @@ impl School {
 
     #[track_caller]
     fn fails(&self, args: &[&str], code: i32, what: &str) {
-        let ended = self.teach(args);
+        let ended = self.teach(&[args, &["--json"]].concat());
         assert_eq!(ended.code, Some(code), "{args:?}: {ended:?}");
-        assert!(ended.stderr.contains(what), "{args:?}: {}", ended.stderr);
+        let said = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(said.contains(what), "{args:?}: {said}");
     }
 
     /// Whoever held the controls has been seen to go, which takes a moment after its end.
@@ -454,7 +455,7 @@ fn a_motion_of_unitrees_is_imported() {
     school.fails(&["import", &cut], 1, "num_frames");
     assert_eq!(school.motions(), ["nod", "other"]);
     let (arms, _) = school.play(&["nod"]);
-    assert!(arms.stdout.contains("pieces"), "{arms:?}");
+    assert!(arms.stderr.contains("pieces"), "{arms:?}");
 }
 
 #[test]
@@ -629,9 +630,9 @@ fn new_names_hold_nothing_that_cannot_be_shown() {
             &["save", &name, "--library"],
             &["record", &name],
         ] {
-            let ended = school.teach(args);
+            let ended = school.teach(&[args, &["--json"]].concat());
             assert_eq!(ended.code, Some(1), "{args:?}: {ended:?}");
-            assert!(ended.stderr.contains("invalid_argument"), "{args:?}: {ended:?}");
+            assert_eq!(ended.json()["error"]["code"], "invalid_argument", "{args:?}");
             is_shown(&ended);
         }
     }
@@ -693,7 +694,7 @@ fn names_that_are_there_already_are_listed_played_and_deleted() {
     for name in &motions {
         is_shown(&school.teach(&["delete", name]).ok());
         let ended = school.teach(&["show", name]);
-        assert!(ended.stderr.contains("not_found"), "{ended:?}");
+        assert!(ended.stderr.contains("no motion is called"), "{ended:?}");
         is_shown(&ended);
     }
     assert_eq!(school.motions(), [""; 0]);
@@ -709,7 +710,7 @@ fn what_a_file_says_moves_no_cursor() {
         frame.as_array_mut().unwrap().push(0.into());
     }
     let file = school.dir.file("evil.json", &document.to_string());
-    let said = school.teach(&["import", &file]).ok().stdout;
+    let said = school.teach(&["import", &file]).ok().stderr;
     assert!(said.contains("owned"), "{said:?}");
     assert!(!said.contains(['\u{1b}', '\u{7}']), "{said:?}");
 }
@@ -771,8 +772,11 @@ fn what_cannot_be_done_is_said_and_told_by_the_exit_code() {
     let list = school.teach(&["list", "--json"]).ok().json();
     assert_eq!(names(&list["library"]), ["swing"]);
     assert_eq!(list["problems"].as_array().unwrap().len(), 3, "{list}");
-    let listed = school.teach(&["list"]).ok().stdout;
-    assert!(listed.contains("broken.json") && listed.contains("not a name.json"), "{listed}");
+    let listed = school.teach(&["list"]).ok();
+    assert_eq!(listed.stdout.lines().count(), 1, "{listed:?}");
+    for file in ["broken.json", "not a name.json"] {
+        assert!(listed.stderr.contains(file), "{listed:?}");
+    }
     school.fails(&["play", "broken"], 1, "not_found");
     school.fails(&["play", "broken", "--library"], 1, "broken.json");
 }

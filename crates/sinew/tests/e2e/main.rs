@@ -31,9 +31,12 @@ mod examples;
 #[cfg(feature = "g1")]
 mod faults;
 mod foreign;
+#[path = "../snapshots/golden.rs"]
+mod golden;
 mod http;
 #[cfg(feature = "g1")]
 mod library;
+mod messages;
 mod namespace;
 #[cfg(all(feature = "g1", feature = "tools"))]
 mod pages;
@@ -52,3 +55,5 @@ mod tokens;
 mod track;
 mod unread;
 mod vanish;
+#[cfg(feature = "g1")]
+mod widths;

@@ -3,7 +3,7 @@
 use std::{
     ffi::OsStr,
     fs::{File, OpenOptions},
-    io::{Read, Write},
+    io::{ErrorKind, Read, Write},
     path::Path,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -221,9 +221,11 @@ fn write(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
     }
     let mut options = OpenOptions::new();
     let options = options.write(true).create(true).truncate(force).create_new(!force);
-    let mut file = options.open(path).with_context(|| match path.exists() && !force {
-        true => format!("{} is there already; --force writes over it", path.display()),
-        false => format!("cannot write {}", path.display()),
-    })?;
+    let mut file = match options.open(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            bail!("{} is there already; --force writes over it", path.display());
+        }
+        file => file.with_context(|| format!("cannot write {}", path.display()))?,
+    };
     Ok(file.write_all(text.as_bytes())?)
 }

@@ -255,8 +255,8 @@ mod tests {
         for recording in [Recording::new(), wave(1)] {
             let picture = svg(&recording, &[], &G1_ARMS);
             assert!(!picture.contains("NaN") && !picture.contains("inf"));
-            let text = terminal(&recording, &G1_ARMS, 0);
-            assert!(text.starts_with("0 to 0.0 s\nnot moving:"), "{text}");
+            assert!(terminal(&recording, &G1_ARMS, 0).starts_with("0 to 0.0 s\nnot\n"));
+            assert!(terminal(&recording, &G1_ARMS, 80).starts_with("0 to 0.0 s\nnot moving: "));
         }
     }
 }
