@@ -376,7 +376,7 @@ fn a_button_that_needs_confirm_is_explained_and_can_be_allowed() {
         sent.find(|&command| command == 0xA1)
     });
     let log = track.daemon.errors();
-    assert!(log.contains("compass Reset"), "{log}");
+    assert!(log.contains("refused: compass: "), "{log}");
     assert!(log.contains(r#"legacy_confirm = ["compass"] in [server]"#), "{log}");
 }
 

@@ -144,7 +144,7 @@ impl School {
                 wait_robots(&self.lines);
                 player = self.start(args);
             }
-            let moved = state["positions"].is_array() && distance(&before, &pose(&state)) > 0.02;
+            let moved = state["positions"].is_object() && distance(&before, &pose(&state)) > 0.02;
             (moved && !state["playing"].is_null()).then_some(())
         });
         player
@@ -196,7 +196,7 @@ fn wait_robots(lines: &str) {
         let robots = client.ok(json!({ "type": "Robots" }));
         let is_there = |robot: &Value| {
             let link = &robot["link"]["state"];
-            link == "ready" && (robot["kind"] != "g1" || robot["state"]["positions"].is_array())
+            link == "ready" && (robot["kind"] != "g1" || robot["state"]["positions"].is_object())
         };
         robots["robots"].as_array().unwrap().iter().all(is_there).then_some(())
     });
@@ -215,8 +215,8 @@ fn names(list: &Value) -> Vec<String> {
 }
 
 fn pose(state: &Value) -> Vec<f64> {
-    let positions = state["positions"].as_array().unwrap();
-    positions.iter().map(|value| value.as_f64().unwrap()).collect()
+    let positions = state["positions"].as_object().unwrap().values();
+    positions.map(|value| value.as_f64().unwrap()).collect()
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {

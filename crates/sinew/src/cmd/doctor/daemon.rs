@@ -13,6 +13,7 @@ use sinew_robot::{Code, Refusal};
 use super::{Context, Finding, addresses::daemon_socket};
 use crate::{
     client::{Client, Daemon},
+    phrases::Refused,
     system::shell_word,
 };
 
@@ -131,7 +132,7 @@ fn unreached(context: &Context, unreached: &Unreached) -> Finding {
 }
 
 fn is_unauthorized(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.code == Code::Unauthorized)
+    error.downcast_ref::<Refused>().is_some_and(|refused| refused.0.code == Code::Unauthorized)
 }
 
 pub(super) fn clock(context: &Context) -> Vec<Finding> {
