@@ -37,6 +37,7 @@ const SHOWN_BYTES: usize = 16;
 #[command(after_help = "Examples:
   sinew decode fa fb 0b 66 c8 00 00 00 00 00 00 00 66 c8
   sinew decode @capture.bin --proto gd32
+  sinew decode '{\"type\":\"subscribe\",\"topic\":\"rt/arm/action/state\"}'
   xxd -p cloud.bin | sinew decode --points --json")]
 pub(crate) struct Args {
     /// Hex (spaces, commas and 0x are fine), JSON, or @FILE; standard input when there is none, or `-`.
@@ -213,7 +214,7 @@ fn input(args: &Args) -> anyhow::Result<Vec<u8>> {
             read(file, path)?
         }
         // JSON is no hex.
-        words if args.raw || words.iter().any(|word| word.starts_with('{')) => {
+        words if args.raw || !args.hex && words[0].starts_with('{') => {
             return Ok(words.join(" ").into_bytes());
         }
         words => return Ok(hex::parse(&words.join(" "))?),
