@@ -1,6 +1,6 @@
 //! Members of JSON values, with errors that name them.
 
-use alloc::vec::Vec;
+use alloc::{string::String, vec::Vec};
 
 use serde_json::{Map, Value, error::Category};
 

@@ -26,7 +26,7 @@ fn named(name: &str) -> Value {
 }
 
 fn message(vector: &Value) -> Message {
-    Message::parse(text(vector, "text").as_bytes()).expect(text(vector, "name"))
+    Message::parse(text(vector, "text").as_bytes()).unwrap()
 }
 
 /// Every text that there is.
