@@ -195,10 +195,11 @@ fn published(message: &Message, rows: &mut Rows) -> Result<bool> {
 
 fn low_state(low: &LowState, rows: &mut Rows) {
     rows.field(0, "motors", low.motors.len());
-    let named = low.motors.iter().zip(state::JOINTS);
+    let named = || low.motors.iter().zip(state::JOINTS);
     let positions: Value =
-        named.map(|(motor, joint)| (String::from(joint), json!(motor.q))).collect();
-    field(rows, "positions", positions);
+        named().map(|(motor, joint)| (String::from(joint), json!(motor.q))).collect();
+    let words: Vec<_> = named().map(|(motor, joint)| format!("{joint} {}", motor.q)).collect();
+    rows.explained(0, "positions", positions, shown(&words.join(", ")));
     if let Some(velocities) = low.velocities() {
         field(rows, "velocities", velocities.to_vec().into());
     }
