@@ -12,7 +12,7 @@ use sinew_wire::unitree::{
 use super::{message, named, of};
 use crate::support::{refused, text};
 
-const POSE: Pose = Pose { position: [1.5, -0.25, 0.0], orientation: [0.0, 0.0, 0.0, 1.0] };
+const POSE: Pose = Pose { position: [1.5, -0.25, 0.5], orientation: [0.1, 0.2, 0.3, 0.9] };
 
 #[test]
 fn arm_calls_mean_what_the_log_shows() {
