@@ -11,6 +11,7 @@ pub mod motion;
 mod mutation;
 pub mod slam;
 pub mod teach;
+pub mod unitree;
 mod vectors;
 pub mod voxel;
 
@@ -33,6 +34,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "teach", seeds: teach::seeds, exercise: teach::exercise },
     Target { name: "slam", seeds: slam::seeds, exercise: slam::exercise },
     Target { name: "voxel", seeds: voxel::seeds, exercise: voxel::exercise },
+    Target { name: "unitree", seeds: unitree::seeds, exercise: unitree::exercise },
     Target { name: "motion", seeds: motion::seeds, exercise: motion::exercise },
     Target { name: "explain", seeds: explain::seeds, exercise: explain::exercise },
 ];

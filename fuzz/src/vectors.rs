@@ -6,6 +6,12 @@ use serde_json::Value;
 
 /// The bytes that the named members of a vector file's entries spell in hex.
 pub(crate) fn hex_members(file: &str, members: &[&str]) -> Vec<Vec<u8>> {
+    let texts = text_members(file, members).into_iter();
+    texts.map(|hex| decode(&hex).unwrap_or_else(|| panic!("{file}: not hex: {hex:?}"))).collect()
+}
+
+/// The texts that the named members of a vector file's entries are.
+pub(crate) fn text_members(file: &str, members: &[&str]) -> Vec<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors").join(file);
     let text =
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -14,13 +20,13 @@ pub(crate) fn hex_members(file: &str, members: &[&str]) -> Vec<Vec<u8>> {
     entries
         .iter()
         .flat_map(|entry| members.iter().filter_map(|member| entry[member].as_str()))
-        .map(|hex| decode(hex).unwrap_or_else(|| panic!("{}: not hex: {hex}", path.display())))
+        .map(|text| text.as_bytes().to_vec())
         .collect()
 }
 
-fn decode(hex: &str) -> Option<Vec<u8>> {
+fn decode(hex: &[u8]) -> Option<Vec<u8>> {
     let digit = |digit: u8| char::from(digit).to_digit(16);
-    let (pairs, odd) = hex.as_bytes().as_chunks::<2>();
+    let (pairs, odd) = hex.as_chunks::<2>();
     let bytes = pairs.iter().map(|&[high, low]| u8::try_from(digit(high)? << 4 | digit(low)?).ok());
     odd.is_empty().then(|| bytes.collect()).flatten()
 }

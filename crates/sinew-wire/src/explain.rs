@@ -4,6 +4,7 @@
 //! decodes, and hands out one [`Element`] for each frame and for each run of
 //! rubbish between frames, in order, until every byte is accounted for.
 
+mod channel;
 mod datagram;
 mod envelope;
 mod serial;
@@ -31,6 +32,7 @@ pub enum Proto {
     Dtls,
     Slam,
     Voxel,
+    Unitree,
     /// None of them.
     Unknown,
 }
@@ -104,6 +106,7 @@ pub fn explain(
         Proto::Gd32 => serial::explain(bytes, options, sink),
         Proto::Teach | Proto::Dtls => datagram::explain(bytes, options, sink),
         Proto::Slam | Proto::Voxel => envelope::explain(bytes, options, sink),
+        Proto::Unitree => channel::explain(bytes, options, sink),
         Proto::Unknown if bytes.is_empty() => ControlFlow::Continue(()),
         Proto::Unknown => sink(Element::rubbish(0, bytes)),
     }
@@ -117,6 +120,8 @@ pub fn recognise(bytes: &[u8]) -> Proto {
         Proto::Teach
     } else if dtls::Record::split(bytes).is_ok() {
         Proto::Dtls
+    } else if channel::looks_like(bytes) {
+        Proto::Unitree
     } else if slam::Message::looks_like(bytes) {
         envelope::format(bytes)
     } else if serial::has_frame(bytes) {
@@ -217,6 +222,7 @@ impl fmt::Display for Proto {
             Proto::Dtls => "dtls",
             Proto::Slam => "slam",
             Proto::Voxel => "voxel",
+            Proto::Unitree => "unitree",
             Proto::Unknown => "unknown",
         })
     }

@@ -8,6 +8,7 @@
 //! | [`dtls`] | the record header that those datagrams are easily mistaken for |
 //! | [`slam`] | the G1's SLAM point clouds |
 //! | [`voxel`] | the GO2's compressed voxel map, which shares the G1's envelope |
+//! | [`unitree`] | the messages of Unitree robots over WebRTC, and the envelopes that open the channel |
 //! | [`text`] | which characters of a sender's text may be shown |
 //! | [`explain`] | says what a run of bytes is, field by field |
 //!
@@ -21,7 +22,7 @@
 //! # Features
 //!
 //! Without features the crate is `no_std` and never allocates. `alloc` adds
-//! JSON metadata, voxel maps, fresh output buffers and `explain`. `std` (the
+//! JSON metadata, voxel maps, `unitree`, fresh output buffers and `explain`. `std` (the
 //! default) adds the run-time choice of vector instructions.
 
 #![cfg_attr(not(feature = "std"), no_std)]
@@ -42,6 +43,8 @@ pub mod gd32;
 pub mod slam;
 pub mod teach;
 pub mod text;
+#[cfg(feature = "alloc")]
+pub mod unitree;
 #[cfg(feature = "alloc")]
 pub mod voxel;
 

@@ -18,7 +18,7 @@ use sinew_wire::{
 /// Called by the C runtime. The number of the check that failed, or 0.
 #[unsafe(no_mangle)]
 extern "C" fn main() -> c_int {
-    let checks = [checksum(), stream(), datagram(), cloud(), map()];
+    let checks = [checksum(), stream(), datagram(), cloud(), map(), call()];
     let failed = checks.iter().position(|good| !good);
     failed.map_or(0, |at| at as c_int + 1)
 }
@@ -84,6 +84,20 @@ fn map() -> bool {
     true
 }
 
+#[cfg(feature = "alloc")]
+fn call() -> bool {
+    use sinew_wire::unitree::{FileSlice, Message, Request};
+    let text = br#"{"type":"req","topic":"rt/api/arm/request","data":{"header":{"identity":{"id":1,"api_id":7107}},"parameter":""}}"#;
+    let request = Message::parse(text).and_then(|message| Request::parse(&message));
+    request.is_ok_and(|request| request.emit().as_bytes() == text)
+        && FileSlice::cut("u", b"abc", 3).len() == 2
+}
+
+#[cfg(not(feature = "alloc"))]
+fn call() -> bool {
+    true
+}
+
 /// Memory from the C library.
 #[cfg(feature = "alloc")]
 mod memory {
@@ -132,3 +146,9 @@ fn panic(_: &PanicInfo<'_>) -> ! {
 /// Named by the unwind tables of the prebuilt `core`; a program that aborts never calls it.
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}
+
+/// Named by the landing pads of the prebuilt `alloc`, which a program that aborts never enters.
+#[unsafe(no_mangle)]
+extern "C" fn _Unwind_Resume() -> ! {
+    abort()
+}

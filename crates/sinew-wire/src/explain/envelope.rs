@@ -63,9 +63,20 @@ fn element(
     rows.frame(4, "json_len", format!("{}", message.json.len()));
     rows.frame(4, "binary_len", format!("{}", message.body.len()));
     rows.frame(message.json.len(), "json", shortened(message.json));
+    body(proto, &message, offset, rows, options)
+}
+
+/// The element of a message whose header and JSON have their rows.
+pub(super) fn body(
+    proto: Proto,
+    message: &Message<'_>,
+    offset: usize,
+    mut rows: Rows,
+    options: &Options,
+) -> Element {
     let decoded = match proto {
-        Proto::Voxel => voxel_map(&message, &mut rows, options),
-        _ => slam_cloud(&message, &mut rows, options),
+        Proto::Voxel => voxel_map(message, &mut rows, options),
+        _ => slam_cloud(message, &mut rows, options),
     };
     match decoded {
         Ok(mut element) => {
@@ -82,7 +93,7 @@ fn element(
 }
 
 /// The beginning of a JSON text, which may be long, as a line.
-fn shortened(json: &[u8]) -> String {
+pub(super) fn shortened(json: &[u8]) -> String {
     let shown = json.get(..80).unwrap_or(json);
     let more = if shown.len() < json.len() { "…" } else { "" };
     format!("{}{more}", String::from_utf8_lossy(shown).replace(['\n', '\r'], " "))

@@ -10,4 +10,5 @@ mod gd32;
 mod slam;
 mod support;
 mod teach;
+mod unitree;
 mod voxel;

@@ -29,7 +29,8 @@ const SHOWN_BYTES: usize = 16;
 /// Say what a run of bytes is, field by field.
 ///
 /// Recognises GD32 serial frames (also a stream of them with rubbish between), G1 teaching
-/// datagrams in both layouts, DTLS records, G1 SLAM clouds and GO2 voxel maps.
+/// datagrams in both layouts, DTLS records, G1 SLAM clouds, GO2 voxel maps, and what Unitree robots
+/// and their clients say over WebRTC.
 ///
 /// Exit code: 0 all valid, 1 something recognised is invalid or rubbish stands between, 2 nothing
 /// recognised.
@@ -37,9 +38,10 @@ const SHOWN_BYTES: usize = 16;
 #[command(after_help = "Examples:
   sinew decode fa fb 0b 66 c8 00 00 00 00 00 00 00 66 c8
   sinew decode @capture.bin --proto gd32
+  sinew decode '{\"type\":\"subscribe\",\"topic\":\"rt/arm/action/state\"}'
   xxd -p cloud.bin | sinew decode --points --json")]
 pub(crate) struct Args {
-    /// Hex (spaces, commas and 0x are fine), or @FILE; standard input when there is none, or `-`.
+    /// Hex (spaces, commas and 0x are fine), JSON, or @FILE; standard input when there is none, or `-`.
     ///
     /// A file or standard input that consists of hex digits and separators only is hex, anything
     /// else is bytes.
@@ -78,6 +80,7 @@ enum ProtoArg {
     Dtls,
     Slam,
     Voxel,
+    Unitree,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -143,7 +146,7 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     } else if !seen.recognised {
         out.flush()?;
         say::note(&format!(
-            "nothing recognised in {} bytes; --proto gd32|teach|slam|voxel says why not",
+            "nothing recognised in {} bytes; --proto gd32|teach|slam|voxel|unitree says why not",
             bytes.len()
         ));
     }
@@ -160,6 +163,7 @@ impl Args {
                 ProtoArg::Dtls => Proto::Dtls,
                 ProtoArg::Slam => Proto::Slam,
                 ProtoArg::Voxel => Proto::Voxel,
+                ProtoArg::Unitree => Proto::Unitree,
             }),
             from_robot: self.from.map(|from| matches!(from, From::Robot)),
             profile: self.profile.profile(),
@@ -213,7 +217,10 @@ fn input(args: &Args) -> anyhow::Result<Vec<u8>> {
             let file = File::open(path).with_context(|| format!("cannot open {path}"))?;
             read(file, path)?
         }
-        words if args.raw => return Ok(words.join(" ").into_bytes()),
+        // JSON is no hex.
+        words if args.raw || !args.hex && words[0].starts_with('{') => {
+            return Ok(words.join(" ").into_bytes());
+        }
         words => return Ok(hex::parse(&words.join(" "))?),
     };
     if !args.raw && (args.hex || hex::looks_like_hex(&content)) {

@@ -67,6 +67,48 @@ fn every_cloud_and_map_vector_gives_its_points() {
 }
 
 #[test]
+fn every_unitree_vector_is_recognised() {
+    for vector in vectors("unitree.json") {
+        let run = match (vector["text"].as_str(), vector["message"].as_str()) {
+            (Some(text), _) => sinew_with_input(&["decode", "--json"], text.as_bytes()),
+            (None, Some(message)) => sinew(&["decode", "--json", message]),
+            (None, None) => continue,
+        };
+        let element = &run.json()[0];
+        assert_eq!(run.code, 0, "{element}");
+        let topic = vector["topic"].as_str().unwrap_or_default();
+        let proto = match topic {
+            "rt/utlidar/voxel_map_compressed" => "voxel",
+            "rt/unitree/slam_mapping/points" => "slam",
+            _ => "unitree",
+        };
+        assert_eq!(element["proto"], proto, "{element}");
+    }
+}
+
+#[test]
+fn json_may_stand_on_the_command_line() {
+    let message = r#"{"type":"msg","topic":"rt/arm/action/state","data":"{\"holding\":false,\"id\":-1,\"name\":\"a b\"}"}"#;
+    let run = sinew(&["decode", message]);
+    assert_eq!(run.code, 0);
+    assert!(run.stdout.contains("-1: recording") && run.stdout.contains("a b"), "{}", run.stdout);
+    assert_eq!(sinew(&["decode", "--hex", message]).code, 2);
+    let run = sinew(&["decode", "--json", "--proto", "unitree", "{\"type\":7}"]);
+    assert_eq!((run.code, &run.json()[0]["problems"][0]["field"]), (1, &json!("type")));
+}
+
+#[test]
+fn a_challenge_is_not_printed() {
+    for args in [&["decode"][..], &["decode", "--json"]] {
+        let run = sinew_with_input(args, br#"{"data":"s3cret","topic":"","type":"validation"}"#);
+        assert_eq!(run.code, 0);
+        assert!(run.stdout.contains("hidden"), "{}", run.stdout);
+        let hex = "73 33 63 72";
+        assert!(!run.stdout.contains("s3cret") && !run.stdout.contains(hex), "{}", run.stdout);
+    }
+}
+
+#[test]
 fn hex_may_be_written_in_any_usual_way() {
     let ways: [&[&str]; 5] = [
         &["FAFB03060006"],
