@@ -2,12 +2,12 @@
 
 use std::{
     collections::VecDeque,
-    io::{BufRead, BufReader, ErrorKind, Read, Write},
+    io::{self, BufRead, BufReader, ErrorKind, Read, Write},
     net::{IpAddr, Ipv6Addr, Shutdown, TcpStream, ToSocketAddrs},
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sinew_api::{Command, DaemonMessage, Event, RobotReport, Robots};
@@ -21,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const FAREWELL: Duration = Duration::from_millis(300);
 /// Events that are kept while a reply is waited for.
 const KEPT: usize = 256;
+const CLOSED: &str = "the daemon closed the connection";
 /// Where a daemon listens if it was not told otherwise.
 const PORT: u16 = 5556;
 
@@ -243,7 +244,7 @@ impl Client {
         if let (Some(robot), true) = (&self.robot, about_robot) {
             command["robot"] = robot.as_str().into();
         }
-        writeln!(self.writer, "{command}")?;
+        writeln!(self.writer, "{command}").map_err(lost)?;
         Ok(self.requests)
     }
 
@@ -259,7 +260,7 @@ impl Client {
     /// The next message, or none when none came within the time-out.
     pub(crate) fn next(&mut self) -> anyhow::Result<Option<Value>> {
         match self.reader.read_until(b'\n', &mut self.partial) {
-            Ok(0) => bail!("the daemon closed the connection"),
+            Ok(0) => bail!(CLOSED),
             Ok(_) => {
                 let message = serde_json::from_slice(&self.partial);
                 self.partial.clear();
@@ -268,7 +269,7 @@ impl Client {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                 Ok(None)
             }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(lost(error)),
         }
     }
 
@@ -298,6 +299,15 @@ impl Client {
                 _ => std::thread::sleep(Duration::from_millis(50)),
             }
         }
+    }
+}
+
+/// Why the daemon cannot be reached any more. Its end is not that of a pipe that this process writes
+/// to, after which there would be nothing to complain about.
+fn lost(error: io::Error) -> anyhow::Error {
+    match error.kind() {
+        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => anyhow!(CLOSED),
+        _ => error.into(),
     }
 }
 

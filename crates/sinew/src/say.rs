@@ -35,34 +35,34 @@ pub(crate) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Tells what happened.
+/// Tells in a line what happened.
 #[cfg(feature = "daemon")]
 pub(crate) fn say(text: &str) {
     if !is_quiet() {
-        tell(None, text);
+        note(text);
     }
 }
 
-/// Tells what came of it, whether asked to be quiet or not.
+/// The same, whether asked to be quiet or not.
 pub(crate) fn note(text: &str) {
-    tell(None, text);
+    tell(None, &printable(text));
 }
 
 /// Tells what should be known, whether asked to be quiet or not.
 #[cfg(feature = "daemon")]
 pub(crate) fn warn(text: &str) {
-    tell(Some((YELLOW, "warning: ")), text);
+    tell(Some((YELLOW, "warning: ")), &printable(text));
 }
 
-/// Tells why it failed.
+/// Tells why it failed, in as many lines as it takes.
 pub(crate) fn fail(text: &str) {
-    tell(Some((RED, "error: ")), text);
+    let lines: Vec<_> = text.lines().map(printable).collect();
+    tell(Some((RED, "error: ")), &lines.join("\n"));
 }
 
 fn tell(mark: Option<(Style, &str)>, text: &str) {
     let columns = io::stderr().is_terminal().then(|| columns(io::stderr())).flatten();
-    let text = text.lines().map(printable).collect::<Vec<_>>().join("\n");
-    let text = wrapped(&text, columns, mark.map_or(0, |(_, mark)| mark.len()), 0);
+    let text = wrapped(text, columns, mark.map_or(0, |(_, mark)| mark.len()), 0);
     match mark {
         Some((style, mark)) => anstream::eprintln!("{}{mark}{PLAIN}{text}", style.render()),
         None => anstream::eprintln!("{text}"),

@@ -115,7 +115,7 @@ async fn what_the_robot_cannot_do_is_unsupported() {
     let server = start();
     let mut client = server.lines().await;
     let said = client.fails(json!({ "type": "Teach", "op": "list" }), "unsupported").await;
-    assert_eq!(said, "vacuum cannot teach");
+    assert_eq!(said, "vacuum cannot be taught");
     let mapping = json!({ "type": "Mapping", "op": "start", "robot": "vacuum" });
     assert_eq!(client.fails(mapping, "unsupported").await, "vacuum cannot map");
     let said = client.fails(control("led", "Enable"), "unsupported").await;

@@ -37,7 +37,7 @@ async fn what_it_cannot_do_is_refused_in_its_own_words() {
         assert_eq!(client.fails(message, "unsupported").await, "beacon cannot drive");
     }
     let teach = json!({ "type": "Teach", "op": "list" });
-    assert_eq!(client.fails(teach, "unsupported").await, "beacon cannot teach");
+    assert_eq!(client.fails(teach, "unsupported").await, "beacon cannot be taught");
     let wanted = "id: wanted one of lamp, range, got \"vacuum\"";
     assert_eq!(client.fails(control("vacuum", "Enable"), "invalid_argument").await, wanted);
     let wanted = "lamp: wanted at most 80 %, got 81";

@@ -26,7 +26,8 @@ fn a_table_is_read_with_its_own_settings_and_refuses_a_vacuums() {
         read(table).expect_err("is refused")
     };
     let unknown = |key, nearest| format!("unknown key robot.{key}: did you mean robot.{nearest}?");
-    assert_eq!(with("max_linear", json!(0.1)), unknown("max_linear", "max_level"));
+    let all = "unknown key robot.max_linear: wanted one of name, kind, link, max_level, range";
+    assert_eq!(with("max_linear", json!(0.1)), all, "none is near");
     assert_eq!(with("rang", json!("udp:::1")), unknown("rang", "range"));
     assert_eq!(with("max_level", json!(101)), "max_level: wanted 1 to 100, got 101");
     assert_eq!(with("range", json!("sim:")), "range: wanted udp:, got sim:?seed=1");

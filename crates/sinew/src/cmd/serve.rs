@@ -237,9 +237,7 @@ pub(super) fn serve(
 ) -> anyhow::Result<u8> {
     let daemon = Daemon::start(config, around)?;
     ready(config, &daemon, json)?;
-    if !hints.is_empty() {
-        say(hints);
-    }
+    hints.lines().for_each(say);
     ports::explain(config, &daemon.server);
     daemon.run(async {
         let (Ok(mut interrupt), Ok(mut terminate)) =

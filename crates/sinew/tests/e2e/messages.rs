@@ -109,7 +109,7 @@ fn a_vacuums_commands_say_what_happened() {
         "stop",
         "stop --robot vacuum -q",
         "stop --json",
-        "stop --robot nobody",
+        "stop --robot unknown",
         "control drive configure linear=0.1 angular=0",
         "control drive enable",
         "control drive disable",
@@ -127,7 +127,7 @@ fn a_vacuums_commands_say_what_happened() {
 
 #[test]
 fn a_drive_says_why_it_ended() {
-    let rig = Rig::start();
+    let mut rig = Rig::start();
     let mut said = Transcript::new(&rig.dir, rig.address("lines"));
     let drive_on = ["vacuum", "drive", "--linear", "0.1", "--for", "1m"];
     let moving =
@@ -171,6 +171,13 @@ fn a_drive_says_why_it_ended() {
     // The events name the command line as the holder does.
     let stopped = rig.robot()["stopped_by"].as_str().unwrap().to_owned();
     assert!(stopped.starts_with("ann@") && stopped.ends_with(" left"), "{stopped}");
+
+    let mut orphan = said.start(&["vacuum", "drive", "--linear", "-0.1", "--for", "1m"]);
+    moving();
+    rig.daemon.kill();
+    let orphan = orphan.wait();
+    assert_eq!(orphan.code, Some(1), "{orphan:?}");
+    assert!(orphan.stderr.ends_with(" s: the daemon closed the connection\n"), "{orphan:?}");
 }
 
 #[test]
@@ -213,8 +220,8 @@ fn taking_and_releasing_the_controls_say_from_whom() {
     driver.ok(control("drive", "Enable"));
     said.run("release --json")
         .run("release")
-        .run("release --robot nobody")
-        .run("take --robot nobody");
+        .run("release --robot unknown")
+        .run("take --robot unknown");
     driver.fails(drive(0.1), "not_ready");
     said.check("take");
 }
@@ -243,7 +250,7 @@ fn teaching_says_what_happened() {
         "teach exit",
         "teach play wave --wait",
         "teach play long --wait",
-        "teach play nobody",
+        "teach play unknown",
         "teach play wave --speed 0.5 --no-wait",
         "teach stop",
         "teach rename wave hello",
@@ -253,7 +260,7 @@ fn teaching_says_what_happened() {
         "teach delete longer",
         "teach export hello hello.csv",
         "teach export hello hello.csv",
-        "teach export nobody",
+        "teach export unknown",
         "teach import other.csv",
         "teach import nowhere.csv",
         "teach list",
@@ -292,7 +299,7 @@ fn a_daemon_says_what_is_wrong_with_its_robots() {
 #[test]
 fn without_a_daemon_it_says_what_to_do() {
     let dir = Dir::new();
-    // Nobody listens where somebody has just stopped to.
+    // A port that has just been closed is free.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let server = port.to_string();
     let mut said = Transcript::new(&dir, &server);

@@ -115,8 +115,8 @@ fn taking_the_controls_from_a_driver_stops_and_latches() {
     });
     assert!(took < PROMPT, "{took:?}");
     track.assert_stands(10);
-    let refusal = taker.fails(turn(), "not_ready");
-    assert!(refusal.contains("Enable"), "{refusal}");
+    let refused = taker.ask(turn())["error"].clone();
+    assert_eq!(refused["remedy"], "enable", "{refused}");
     taker.ok(control("drive", "Enable"));
     taker.ok(turn());
     track.await_motion();

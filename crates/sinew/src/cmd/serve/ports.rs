@@ -12,7 +12,11 @@ use rustix::fs::{Access, access};
 use sinew_io::Address;
 use sinew_server::Server;
 
-use crate::{config::Config, phrases::listed, say::warn};
+use crate::{
+    config::Config,
+    phrases::listed,
+    say::{note, warn},
+};
 
 /// How long a port may take to be opened before nothing is said about it here.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -26,11 +30,9 @@ pub(super) fn explain(config: &Config, server: &Server) {
         _ => None,
     }) {
         if let Some(reason) = failure(server, robot) {
+            warn(&format!("{robot}: cannot open {}: {reason}", path.display()));
             let advice = advice(path, &present(Path::new("/")));
-            warn(&format!(
-                "{robot}: cannot open {}: {reason}\n{advice}; it is tried again and again",
-                path.display()
-            ));
+            note(&format!("{advice}; it is tried again and again"));
         }
     }
 }
