@@ -212,7 +212,11 @@ impl Trip {
     /// Takes in what the robot's state tells.
     fn move_to(&mut self, state: &Map<String, Value>) {
         let (distance, heading) = place(state);
-        self.metres = (distance - self.before).abs();
+        // A robot that was connected again counts from the beginning.
+        if distance < self.before {
+            return;
+        }
+        self.metres = distance - self.before;
         self.turned += (heading - self.heading + PI).rem_euclid(TAU) - PI;
         self.heading = heading;
     }
