@@ -89,8 +89,8 @@ impl Member {
         if let Some(from) = &before {
             self.order(OrderKind::Taken, client, self.epoch.advance());
             let (by, from) = (&*client.name, &**from);
-            tracing::info!(robot = &*self.name, "{by} took the controls from {from}");
             self.feed.event(json!({ "event": "taken", "by": by, "from": from }));
+            tracing::info!(robot = &*self.name, "{by} took the controls from {from}");
         }
         self.feed.changed();
         before

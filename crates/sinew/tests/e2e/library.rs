@@ -215,8 +215,8 @@ fn names(list: &Value) -> Vec<String> {
 }
 
 fn pose(state: &Value) -> Vec<f64> {
-    let positions = state["positions"].as_object().unwrap().values();
-    positions.map(|value| value.as_f64().unwrap()).collect()
+    let joints = sinew_robot::trajectory::G1_ARMS.joints.iter();
+    joints.map(|joint| state["positions"][joint.name].as_f64().unwrap()).collect()
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {

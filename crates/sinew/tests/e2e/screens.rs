@@ -227,7 +227,7 @@ fn the_space_bar_stops_all_robots_or_the_chosen_one() {
     terminal.press(" ");
     until("the stop", || fleet.robot("right")["stopped_by"].is_string().then_some(()));
     assert_eq!(fleet.robot("left")["stopped_by"], Value::Null, "the other one goes on");
-    let stopped = terminal.await_frame("the event", |frame| contains(frame, "stopped by lines"));
+    let stopped = terminal.await_frame("the event", |frame| contains(frame, "stopped by ann@"));
     assert!(contains(&stopped, "stop sent"), "{stopped:#?}");
     // Up twice: back to all.
     terminal.press("\x1b[A\x1b[A");
@@ -294,7 +294,7 @@ fn in_a_pipe_there_is_a_line_for_each_change() {
     drop(client);
     until("the event", || {
         said.push(watch.line());
-        said.last().unwrap().ends_with("disconnected").then_some(())
+        said.last().unwrap().ends_with(" left").then_some(())
     });
     watch.signal("INT");
     said.extend(watch.wait().ok().stdout.lines().map(str::to_owned));

@@ -51,7 +51,7 @@ impl Terminal {
         command.arg("--ctty").arg(plain.get_program()).args(args);
         command.current_dir(plain.get_current_dir().unwrap()).env("TERM", "xterm-256color");
         command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.env_remove("SINEW_TOKEN").env_remove("NO_COLOR");
+        command.env_remove("SINEW_TOKEN").env_remove("NO_COLOR").env("USER", "ann");
         let end = || Stdio::from(slave.try_clone().unwrap());
         let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
         let written = Arc::new(Mutex::new(Vec::new()));

@@ -287,7 +287,8 @@ fn lists_fit_every_width() {
     for columns in WIDTHS {
         for args in [&["control"][..], &["decode", frame], &["control", "--help"]] {
             // The line of usage is never broken.
-            if columns < 60 && args.contains(&"--help") {
+            let is_narrow_help = columns < 60 && args.contains(&"--help");
+            if is_narrow_help || (args[0] == "decode" && !cfg!(feature = "tools")) {
                 continue;
             }
             let mut command = sinew(&dir);

@@ -28,6 +28,8 @@ const REFRESH: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a robot that was stopped may roll before its distance is told.
 const ROLL: Duration = Duration::from_millis(500);
+/// How long the reason for a stop may be behind the stop.
+const BEHIND: Duration = Duration::from_millis(100);
 
 /// A velocity in words.
 pub(super) fn velocity(linear: f32, angular: f32) -> String {
@@ -61,9 +63,12 @@ pub(super) fn run(
     let mut trip = Trip::new(name, &state, what, duration);
     let driven = trip.drive(&mut client, &interrupted, || configure(speeds));
     let seconds = trip.begin.elapsed().min(duration).as_secs_f64();
-    // Also after a refusal: what was accepted before it may still be in force.
+    // Before anything else, also after a refusal: what was accepted before it may still be in force.
     // By velocity or by wheel, as it was driven: neither is known to override the other.
     let stopped = client.request(configure(speeds.map(|(name, _)| (name, 0.0))));
+    if trip.accepted && driven.as_ref().is_err_and(|error| error.is::<Refused>()) {
+        trip.hear_why(&mut client);
+    }
     trip.roll_out(&mut client);
     trip.progress.end();
     let drove = format!("{} in {seconds:.1} s", trip.way());
@@ -100,8 +105,17 @@ struct Trip {
     /// Whether a velocity was accepted.
     accepted: bool,
     /// What ended it, if it was not this command.
-    why: Option<String>,
+    why: Option<Why>,
     progress: Progress,
+}
+
+/// What ended a way.
+#[derive(Debug)]
+enum Why {
+    /// A stop, by a client or for a reason that is told besides.
+    Stopped(String),
+    /// That reason.
+    Reason(String),
 }
 
 impl Trip {
@@ -133,12 +147,7 @@ impl Trip {
         let over = self.begin + self.duration;
         loop {
             let due = (Instant::now() + REFRESH).min(over);
-            if let Err(error) = client.request(command()) {
-                if self.accepted && error.is::<Refused>() {
-                    self.hear_why(client);
-                }
-                return Err(error);
-            }
+            client.request(command())?;
             if !std::mem::replace(&mut self.accepted, true) {
                 let (robot, what, time) = (&self.robot, &self.what, self.duration.as_secs_f64());
                 self.progress.begin(&format!("{robot}: driving {what} for {time:.1} s"));
@@ -169,8 +178,7 @@ impl Trip {
         self.progress.show(&text, part);
     }
 
-    /// What an event tells about the way, or about its end. The first reason is the one that counts,
-    /// but for those that say why.
+    /// What an event tells about the way, or about its end.
     fn note(&mut self, event: &Event) {
         if event.robot != self.robot {
             return;
@@ -186,15 +194,17 @@ impl Trip {
                 let names = data["what"].as_array().into_iter().flatten();
                 let what = hazards(names.filter_map(Value::as_str));
                 let free = "only backwards or turning in place until it clears";
-                self.why = Some(format!("{what}: {free}"));
+                self.why = Some(Why::Reason(format!("{what}: {free}")));
             }
-            Some("taken") => self.why = Some(format!("{by} took the controls")),
+            Some("taken") => self.why = Some(Why::Reason(format!("{by} took the controls"))),
             Some("link") if text("/link/state") != Some("ready") => {
                 let state = text("/link/state").unwrap_or("lost");
                 let reason = text("/link/reason").map_or(String::new(), |why| format!(" ({why})"));
-                self.why = Some(format!("the link is {state}{reason}"));
+                self.why = Some(Why::Reason(format!("the link is {state}{reason}")));
             }
-            Some("stopped") if self.why.is_none() => self.why = Some(format!("stopped by {by}")),
+            Some("stopped") if self.why.is_none() => {
+                self.why = Some(Why::Stopped(format!("stopped by {by}")));
+            }
             _ => {}
         }
     }
@@ -202,7 +212,11 @@ impl Trip {
     /// Takes in what the robot's state tells.
     fn move_to(&mut self, state: &Map<String, Value>) {
         let (distance, heading) = place(state);
-        self.metres = (distance - self.before).abs();
+        // A robot that was connected again counts from the beginning.
+        if distance < self.before {
+            return;
+        }
+        self.metres = distance - self.before;
         self.turned += (heading - self.heading + PI).rem_euclid(TAU) - PI;
         self.heading = heading;
     }
@@ -210,8 +224,15 @@ impl Trip {
     /// The events that say why something was refused come a moment later, or have come already.
     fn hear_why(&mut self, client: &mut Client) {
         let begin = Instant::now();
-        while self.why.is_none() && begin.elapsed() < ROLL {
-            let Ok(()) = client.set_patience(LOOK) else { return };
+        loop {
+            let patience = match &self.why {
+                None => ROLL,
+                Some(Why::Stopped(_)) => BEHIND,
+                Some(Why::Reason(_)) => return,
+            };
+            if begin.elapsed() > patience || client.set_patience(LOOK).is_err() {
+                return;
+            }
             match client.next_event() {
                 Ok(Some(event)) => self.note(&event),
                 Ok(None) => {}
@@ -223,7 +244,7 @@ impl Trip {
     /// The refusal that ended the way, with what led to it.
     fn explained(&mut self, error: anyhow::Error) -> anyhow::Error {
         match (error.downcast::<Refused>(), self.why.take()) {
-            (Ok(Refused(refusal)), Some(message)) => {
+            (Ok(Refused(refusal)), Some(Why::Stopped(message) | Why::Reason(message))) => {
                 // Another drive enables the wheels by itself.
                 let remedy = refusal.remedy.filter(|remedy| *remedy != Remedy::Enable);
                 Refused(Refusal { message, remedy, ..refusal }).into()
@@ -322,7 +343,8 @@ mod tests {
             for data in events {
                 trip.note(&event("events", data));
             }
-            assert_eq!(trip.why.as_deref(), Some(wanted));
+            let Some(Why::Stopped(why) | Why::Reason(why)) = trip.why.take() else { panic!() };
+            assert_eq!(why, wanted);
         }
     }
 }
