@@ -74,6 +74,20 @@ impl System {
     }
 }
 
+/// Serial ports.
+impl System {
+    /// The ports of this machine. Of the usual four or 32 `ttyS` only those count that have hardware.
+    pub(crate) fn serial_ports(&self) -> Vec<PathBuf> {
+        let is_port = |name: &String| {
+            let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+            let is_real = stem != "ttyS" || self.read(format!("/sys/class/tty/{name}/type")) != "0";
+            ["ttyS", "ttyUSB", "ttyACM", "ttyAMA"].contains(&stem) && stem != name && is_real
+        };
+        let names = self.names("/dev").into_iter().filter(is_port);
+        names.map(|name| self.path("/dev").join(name)).collect()
+    }
+}
+
 /// Users and groups.
 impl System {
     pub(crate) fn user(&self, name: &str) -> Option<User> {

@@ -57,7 +57,8 @@ pub(super) fn check(context: &Context) -> Vec<Finding> {
     });
     let mut ports: Vec<_> = configured.collect();
     let known: Vec<_> = ports.iter().map(|port| fs::canonicalize(&port.path).ok()).collect();
-    let others = present(system).into_iter().filter(|path| !known.contains(&Some(path.clone())));
+    let others =
+        system.serial_ports().into_iter().filter(|path| !known.contains(&Some(path.clone())));
     ports.extend(others.map(|path| Port::look(system, &user, path, None)));
     if ports.is_empty() {
         return vec![Finding::ok("no serial ports here")];
@@ -66,17 +67,6 @@ pub(super) fn check(context: &Context) -> Vec<Finding> {
         .iter()
         .map(|port| judge(port, user.name()).about(port.path.display().to_string()))
         .collect()
-}
-
-/// The ports of this machine. Of the usual four or 32 `ttyS` only those count that have hardware.
-fn present(system: &System) -> Vec<PathBuf> {
-    let is_port = |name: &String| {
-        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let is_real = stem != "ttyS" || system.read(format!("/sys/class/tty/{name}/type")) != "0";
-        ["ttyS", "ttyUSB", "ttyACM", "ttyAMA"].contains(&stem) && stem != name && is_real
-    };
-    let names = system.names("/dev").into_iter().filter(is_port);
-    names.map(|name| system.path("/dev").join(name)).collect()
 }
 
 impl Port {
@@ -298,7 +288,8 @@ mod tests {
             ("sys/class/tty/ttyS0/type", "4\n"),
             ("sys/class/tty/ttyS1/type", "0\n"),
         ]);
-        let names: Vec<_> = present(&system)
+        let names: Vec<_> = system
+            .serial_ports()
             .iter()
             .filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()))
             .collect();
