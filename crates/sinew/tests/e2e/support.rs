@@ -158,10 +158,12 @@ impl Process {
     }
 
     /// Whether it has printed anything.
+    #[cfg(all(feature = "g1", feature = "tools"))]
     pub(crate) fn has_said(&mut self) -> bool {
         !self.errors().is_empty() || self.lines.try_recv().is_ok()
     }
 
+    #[cfg(all(feature = "g1", feature = "tools"))]
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
