@@ -179,6 +179,9 @@ impl Connection {
         if !self.is_legacy() {
             return self.let_go(HoldEnd::Withdrawn);
         }
+        if self.legacy.is_withdrawn() {
+            self.withdraw();
+        }
         let waiting = writer.unacknowledged();
         let now = std::time::Instant::now();
         if !self.legacy.is_silent(now, writer.written(), waiting.as_ref().ok().copied()) {
@@ -189,6 +192,13 @@ impl Connection {
             tracing::warn!(client, "what it acknowledges is not known: {error}");
         }
         self.let_go(HoldEnd::Unreachable);
+    }
+
+    /// Ends the velocities that the client holds, because something that it sent was refused.
+    fn withdraw(&mut self) {
+        let client = self.peer.client().clone();
+        let waits = !self.work.is_empty();
+        self.legacy.withdraw(&client, self.hub.stamp(), waits);
     }
 
     /// Ends the velocities that the client holds.
@@ -308,6 +318,10 @@ impl Connection {
         self.hub.metrics.count_command(result);
         if let Err(refusal) = result {
             self.tell_others(asked, refusal);
+            // It may have been the release of the button: what is not carried out ends what is held.
+            if self.is_legacy() && self.legacy.look_at().is_some() {
+                self.withdraw();
+            }
         }
         if self.is_legacy() {
             return;

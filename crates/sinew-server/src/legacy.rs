@@ -39,6 +39,8 @@ pub(crate) struct Legacy {
     repeats: bool,
     /// Robots that it holds a velocity for, and until when at most.
     held: Vec<(Arc<Member>, Instant)>,
+    /// What it sent after its last velocity was refused, so nothing is to be held.
+    is_withdrawn: bool,
     /// When to look next whether it is within reach.
     look_at: Option<Instant>,
     reach: Reach,
@@ -69,11 +71,13 @@ impl Legacy {
         if hold.is_zero() {
             return command;
         }
-        self.forget(sent.member);
         if speeds.is_zero() {
+            // What is held is remembered: should the zero be refused, it still has to end.
             (self.row, self.last) = (0, None);
             return command;
         }
+        self.forget(sent.member);
+        self.is_withdrawn = false;
         self.count(sent, deadman);
         let hold = Some(hold).filter(|_| !self.repeats);
         if let Some(hold) = hold {
@@ -115,6 +119,24 @@ impl Legacy {
         self.held.retain(|(_, until)| now < *until);
         self.look_at = Some(now + LOOK);
         self.reach.looked(now, written, waiting) >= SILENCE && !self.held.is_empty()
+    }
+
+    /// Whether what it holds is yet to be ended for good.
+    pub(crate) fn is_withdrawn(&self) -> bool {
+        self.is_withdrawn
+    }
+
+    /// Ends what the client holds because something that it sent was refused. While commands of its
+    /// own still wait, a velocity may be among them, so it is done again when it is looked at next.
+    pub(crate) fn withdraw(&mut self, client: &Client, stamp: Stamp, waits: bool) {
+        self.is_withdrawn = waits;
+        if !waits {
+            return self.let_go(client, stamp, HoldEnd::Withdrawn);
+        }
+        for (member, _) in &self.held {
+            member.let_go(client, stamp, HoldEnd::Withdrawn);
+        }
+        self.look_at = Some(stamp.received + LOOK);
     }
 
     /// Ends what the client holds.

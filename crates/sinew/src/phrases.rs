@@ -24,7 +24,7 @@ fn remedy(remedy: Remedy) -> Option<&'static str> {
     Some(match remedy {
         Remedy::TakeControl => "`sinew take` takes them over, `sinew release` frees them",
         Remedy::Confirm => "add --confirm if it is meant",
-        Remedy::Enable => "`sinew control drive enable` lets them turn again",
+        Remedy::Enable => "`sinew vacuum drive` lets them turn, and drives",
         Remedy::NameRobot => "say which with --robot NAME",
         Remedy::ShowToken => "give one that may with --token, or in SINEW_TOKEN",
         Remedy::UseLibrary => "--library does it in the library alone",

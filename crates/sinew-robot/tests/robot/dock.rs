@@ -305,7 +305,7 @@ fn the_led_is_put_back() {
     let ends: [(End, &str); 5] = [
         (|bench| bench.execute(Command::DriveReset).unwrap(), "stopped"),
         (|bench| bench.execute(Command::DriveDisable).unwrap(), "stopped"),
-        (Bench::release, "disconnected"),
+        (Bench::release, "left"),
         (|bench| bench.controller.status.set(Flag::BumperLeft, true), "bumper_left"),
         (|bench| bench.run(Duration::from_secs(110)), ""),
     ];

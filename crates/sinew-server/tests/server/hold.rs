@@ -132,6 +132,43 @@ async fn its_own_req_ends_the_exception_with_what_it_holds() {
 }
 
 #[tokio::test]
+async fn what_is_not_carried_out_ends_what_is_held() {
+    let let_go = Command::LetGo { reason: HoldEnd::Withdrawn };
+    let half = json!({ "linear": { "F32": 0.0 } });
+    let action = json!({ "type": "Configure", "config": half });
+    let half = json!({ "type": "ComponentControl", "id": "drive", "action": action });
+    let unknown = json!({ "type": "ComponentControl", "id": "wings", "action": {} });
+    for refused in [half, unknown, json!({ "type": "Fly" })] {
+        let server = start();
+        let mut client = server.legacy().await;
+        client.send(press()).await;
+        client.send(refused).await;
+        // Whichever of the two was carried out first, nothing is held in the end.
+        crate::support::until("it to be let go", || {
+            let told = told(&server.robot);
+            told.contains(&velocity(Some(HOLD))) && told.last() == Some(&let_go)
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_release_that_finds_no_room_ends_what_is_held_all_the_same() {
+    let server = start();
+    let mut client = server.legacy().await;
+    client.send(press()).await;
+    is_told(&server.robot, &[velocity(Some(HOLD))]).await;
+    server.robot.hang(true);
+    let speed = json!({ "type": "Configure", "config": { "speed": { "U8": 10 } } });
+    let speed = json!({ "type": "ComponentControl", "id": "vacuum", "action": speed });
+    let mut all = vec![speed; 100];
+    all.push(release());
+    send_together(&mut client, &all).await;
+    let let_go = Command::LetGo { reason: HoldEnd::Withdrawn };
+    crate::support::until("it to be let go", || told(&server.robot).contains(&let_go)).await;
+}
+
+#[tokio::test]
 async fn a_hold_of_zero_turns_it_off() {
     let server = with(|config| config.legacy_hold = Duration::ZERO);
     let mut client = server.legacy().await;

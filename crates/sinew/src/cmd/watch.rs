@@ -35,7 +35,7 @@ use crate::{
 
 /// How often the daemon is asked for everything: what only gets older is no news to it, and it might
 /// no longer be there.
-const ASK: Duration = Duration::from_secs(1);
+const ASK: Duration = Duration::from_millis(400);
 /// A screen is not drawn more often.
 const FRAME: Duration = Duration::from_millis(40);
 /// What is not about one robot.

@@ -20,7 +20,7 @@ use crate::{
 /// Events that are kept.
 const KEPT: usize = 500;
 /// The daemon is asked every second; longer silence means that what is shown is old.
-const SILENCE: Duration = Duration::from_secs(3);
+const SILENCE: Duration = Duration::from_millis(1200);
 /// Robots stand side by side where each has so many columns.
 const SIDE: usize = 60;
 /// Rows stand side by side where each has so many.
