@@ -102,7 +102,7 @@ impl<S: Session> Teller<S> {
         let missed = Arc::new(AtomicU64::new(0));
         let (woken, lost, told) = (Arc::clone(&waker), Arc::clone(&missed), Arc::clone(&listener));
         let thread = thread::Builder::new()
-            .name(name.into())
+            .name(format!("{name}-tell"))
             .spawn(move || relay::<S>(heard, answered, &woken, &lost, &*told))?;
         let relay = Relay { events, answers, missed, waker, unheard: false, thread };
         Ok(Teller { listener, relay: Some(relay) })
