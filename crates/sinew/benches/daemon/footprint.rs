@@ -50,7 +50,7 @@ fn vacuum_only() -> anyhow::Result<PathBuf> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
     let built = Command::new(cargo)
         .args(["build", "--quiet", "--profile", "small", "--package", "sinew"])
-        .args(["--no-default-features", "--features", "vacuum"])
+        .args(["--no-default-features", "--features", "daemon"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status()?;
     anyhow::ensure!(built.success(), "the vacuum-only build failed");
