@@ -47,6 +47,14 @@ pub trait Link: Send {
     /// Sends what waits, as far as that is possible at `now`.
     fn flush(&mut self, now: Instant) -> io::Result<()>;
 
+    /// Gives it up, so that it can be opened again. What has no connection has nothing to give up.
+    fn close(&mut self) {}
+
+    /// The longest that [`receive`](Self::receive) can give at once.
+    fn longest(&self) -> usize {
+        1 << 16
+    }
+
     /// Forgets what waits, but for a frame that has begun.
     fn discard(&mut self) {}
 

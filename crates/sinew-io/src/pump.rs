@@ -43,8 +43,6 @@ const TURN: usize = 64;
 const REOPEN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 /// How often a link is asked that takes its time to open.
 const OPENING: Duration = Duration::from_millis(20);
-/// Space for the longest datagram.
-const BUFFER: usize = 1 << 16;
 
 /// What a thread is to its session.
 #[derive(Debug, Clone, Copy)]
@@ -123,7 +121,7 @@ impl<S: Session> Handle<S> {
             true => Teller::relayed(policy.name, listener)?,
             false => Teller::direct(listener),
         };
-        let now = Instant::now();
+        let (now, longest) = (Instant::now(), link.longest());
         let pump = Pump {
             session,
             link,
@@ -136,7 +134,7 @@ impl<S: Session> Handle<S> {
             seen: Seen::default(),
             overtaking: Overtaking::default(),
             watch: Watch::new(),
-            out: Vec::with_capacity(BUFFER),
+            out: Vec::with_capacity(longest),
             open_at: now,
             back_off: REOPEN.0,
             more: false,
@@ -274,7 +272,7 @@ struct Pump<S: Session> {
 
 impl<S: Session> Pump<S> {
     fn run(mut self) {
-        let mut buffer = vec![0; BUFFER];
+        let mut buffer = vec![0; self.link.longest()];
         let mut end_at = None;
         if self.link.is_open() {
             self.connected(Instant::now());
@@ -459,6 +457,10 @@ impl<S: Session> Pump<S> {
                         self.failed(now, &error);
                     }
                 }
+                Some(Output::Reconnect(reason)) => {
+                    self.link.close();
+                    self.lost(now, &io::Error::other(&*reason));
+                }
                 Some(output) => self.pass_on(output),
             }
         }
@@ -492,7 +494,8 @@ impl<S: Session> Pump<S> {
                     jobs.under_way += 1;
                 }
             }
-            Output::Transmit(_) => {}
+            // Those of a link that is down.
+            Output::Transmit(_) | Output::Reconnect(_) => {}
         }
     }
 

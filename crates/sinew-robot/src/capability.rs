@@ -8,7 +8,7 @@ use std::{any::Any, fmt, pin::Pin, sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Code, Order, Origin, Refusal, component, drive, teach};
+use crate::{Code, Order, Origin, Refusal, component, drive, mapping, teach};
 
 /// A future in a box.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -27,6 +27,8 @@ pub struct Robot {
     pub sensors: Vec<Arc<dyn Sensors>>,
     /// Can be taught.
     pub teach: Option<Arc<dyn Teach>>,
+    /// Makes maps, and finds its way in them.
+    pub mapping: Option<Arc<dyn Mapping>>,
     /// Topics of frames that it publishes, as `cloud`.
     pub frames: Vec<&'static str>,
     /// What has to live as long as the robot: the robot itself, where it is simulated.
@@ -136,6 +138,12 @@ pub trait Teach: Send + Sync {
     fn teach(&self, request: teach::Request) -> Result<Task, Refusal>;
 }
 
+/// Making maps, and finding the way in them.
+pub trait Mapping: Send + Sync {
+    /// Checks a request; what it takes to carry it out.
+    fn map(&self, request: mapping::Request) -> Result<Task, Refusal>;
+}
+
 /// A command that was checked, what the rules ask about it, and how it is carried out.
 pub struct Task {
     /// What the rules ask.
@@ -235,6 +243,7 @@ impl Robot {
             components: None,
             sensors: Vec::new(),
             teach: None,
+            mapping: None,
             frames: Vec::new(),
             kept: Vec::new(),
         }
@@ -252,6 +261,7 @@ impl Robot {
             (Capability::Components, self.components.is_some()),
             (Capability::Sensors, !self.sensors.is_empty()),
             (Capability::Teach, self.teach.is_some()),
+            (Capability::Mapping, self.mapping.is_some()),
         ];
         all.into_iter().filter(|(_, has)| *has).map(|(capability, _)| capability).collect()
     }

@@ -95,6 +95,8 @@ pub enum Output<S: Session + ?Sized> {
     Reply(RequestId, Result<S::Reply, Refusal>),
     /// Have this done elsewhere, and hand in what became of it.
     Job(S::Job),
+    /// Give the link up and open it again: the peer is there, but of no use, for this reason.
+    Reconnect(Arc<str>),
 }
 
 /// The work of sessions that have none.

@@ -35,7 +35,7 @@ pub mod state;
 mod table;
 mod validation;
 
-pub use binary::{Binary, Variant};
+pub use binary::{Binary, Form, Variant};
 pub use chunks::{Assembly, Chunk, Limits};
 pub use codes::{Fault, status_text};
 pub use file::{Download, FileRequest, FileSlice};

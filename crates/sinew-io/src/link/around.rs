@@ -218,6 +218,14 @@ where
         self.link.flush(now)
     }
 
+    fn close(&mut self) {
+        self.link.close();
+    }
+
+    fn longest(&self) -> usize {
+        self.link.longest()
+    }
+
     fn discard(&mut self) {
         self.link.discard();
     }

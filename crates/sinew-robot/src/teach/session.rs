@@ -109,6 +109,8 @@ impl Session {
             crate::Output::Event(event) => Output::Event(event),
             crate::Output::Reply(id, outcome) => Output::Reply { id, outcome },
             crate::Output::Job(Reduction { id, recording }) => Output::Reduce { id, recording },
+            // Datagrams have no connection to give up.
+            crate::Output::Reconnect(_) => return None,
         })
     }
 

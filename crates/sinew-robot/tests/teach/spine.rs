@@ -44,7 +44,7 @@ fn fetch(session: &mut Session) -> (Vec<serde_json::Value>, Vec<u8>) {
                 bytes.clear();
             }
             Output::Event(event) => events.push(serde_json::to_value(event).unwrap()),
-            Output::Reply(..) | Output::Job(_) => {}
+            Output::Reply(..) | Output::Job(_) | Output::Reconnect(_) => {}
         }
     }
     (events, codes)

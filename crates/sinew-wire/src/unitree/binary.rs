@@ -17,6 +17,15 @@ use crate::{
     slam::{self, TYPE_WORD},
 };
 
+/// How a message travels: the channel keeps apart what the first bytes would not always tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// JSON, for [`Message`].
+    Text,
+    /// For [`Binary`].
+    Binary,
+}
+
 /// A binary message taken apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Binary<'a> {
