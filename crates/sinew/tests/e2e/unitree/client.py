@@ -5,7 +5,6 @@ Prints a report as JSON. The robot is at the address given, on the ports that ro
 
 import argparse
 import asyncio
-import base64
 import contextlib
 import json
 import sys
@@ -98,7 +97,7 @@ async def voxels(connection, session, report):
     pairs = []
     for message, cloud in list(zip(raw, clouds))[:4]:
         points = numpy.asarray(cloud["points"], dtype=float)
-        pairs.append({"raw": base64.b64encode(message).decode(), "count": len(points),
+        pairs.append({"raw": message.hex(), "count": len(points),
                       "sum": points.sum(axis=0).tolist(), "min": points.min(axis=0).tolist(),
                       "max": points.max(axis=0).tolist()})
     report["clouds"] = pairs
