@@ -53,6 +53,8 @@ mod teach;
 mod terminal;
 mod tokens;
 mod track;
+#[cfg(feature = "webrtc")]
+mod unitree;
 mod unread;
 mod vanish;
 #[cfg(feature = "g1")]
