@@ -14,6 +14,7 @@ mod refusal;
 mod session;
 pub mod teach;
 pub mod trajectory;
+pub mod unitree;
 pub mod vacuum;
 
 use std::time::{Duration, Instant};

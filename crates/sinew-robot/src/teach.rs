@@ -28,9 +28,9 @@ mod saving;
 mod session;
 mod settings;
 mod spine;
-mod state;
+pub(crate) mod state;
 mod status;
-mod take;
+pub(crate) mod take;
 mod teaching;
 mod wire;
 

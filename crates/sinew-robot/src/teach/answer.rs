@@ -19,15 +19,27 @@ pub enum Answer {
     Enter {
         /// Whether the robot tells its pose, so that what it is taught can be kept here too.
         pose_known: bool,
-        /// They are stiff again when no client has asked for anything for so long.
-        idle_exit_ms: u64,
+        /// They are stiff again when no client has asked for anything for so long; none where
+        /// nothing was sent.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        idle_exit_ms: Option<u64>,
+        /// What is to be known about it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
     },
     /// The arms are stiff.
-    Exit,
+    Exit {
+        /// What is to be known about it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+    },
     /// The robot records.
     RecordStart {
         /// What the recording is to be called.
         name: Option<String>,
+        /// What is to be known about it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
     },
     /// The recording ended.
     RecordStop {

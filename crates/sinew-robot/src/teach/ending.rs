@@ -173,7 +173,7 @@ impl Session {
         for (id, wanted) in ending.requests {
             let outcome = match (&outcome, wanted) {
                 (Err(refusal), _) => Err(refusal.clone()),
-                (Ok(()), Wanted::Exit) => Ok(Answer::Exit),
+                (Ok(()), Wanted::Exit) => Ok(Answer::Exit { note: None }),
                 (Ok(()), Wanted::Stop) => {
                     let more = if ending.was_teaching { STOP_ENDS_TEACHING } else { "" };
                     Ok(Answer::Stop { note: format!("{STOP_NOTE}{more}") })

@@ -70,12 +70,12 @@ impl Recorder {
 impl Session {
     pub(super) fn record(&mut self, now: Instant, status: &Status<'_>) {
         if let Some(trial) = &mut self.recorder.trial {
-            trial.add(now, status);
+            trial.add(now, status.time_ms, status.positions);
         }
         let running = self.recorder.take.as_mut().filter(|take| take.is_running());
         let Some(take) = running else { return };
         let was_full = take.is_full();
-        take.add(now, status);
+        take.add(now, status.time_ms, status.positions);
         let (frames, is_full) = (take.recording().len(), take.is_full());
         self.count_frames();
         if is_full && !was_full {

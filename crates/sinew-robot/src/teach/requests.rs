@@ -172,22 +172,24 @@ impl Session {
         Ok(match request {
             RobotRequest::Enter => {
                 let pose_known = self.state.positions.is_some();
-                let idle_exit_ms = self.settings.idle_exit.as_millis() as u64;
-                (self.enter_message(), Answer::Enter { pose_known, idle_exit_ms })
+                let idle_exit_ms = Some(self.settings.idle_exit.as_millis() as u64);
+                (self.enter_message(), Answer::Enter { pose_known, idle_exit_ms, note: None })
             }
-            RobotRequest::Exit => (Message::Exit { mode_flags: 0, rest: &[] }, Answer::Exit),
+            RobotRequest::Exit => {
+                (Message::Exit { mode_flags: 0, rest: &[] }, Answer::Exit { note: None })
+            }
             RobotRequest::RecordStart { name } => {
                 if !self.state.teaching {
                     let refusal = not_ready("the robot is not being taught: its arms are stiff");
                     return Err(refusal.helped_by(Remedy::Enter));
                 }
-                (record(true), Answer::RecordStart { name: name.clone() })
+                (record(true), Answer::RecordStart { name: name.clone(), note: None })
             }
             RobotRequest::RecordStop => {
                 if !self.state.recording {
                     return Err(not_ready("no recording runs"));
                 }
-                (record(false), Answer::Exit)
+                (record(false), Answer::Exit { note: None })
             }
             RobotRequest::Play { action: Target::Id(id), .. } => self.play_message(*id, request)?,
             // By name: the list tells the number.

@@ -116,7 +116,10 @@ pub struct Counters {
     pub events_lost: u64,
 }
 
-fn by_joint<S: Serializer>(pose: &Option<Pose>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn by_joint<S: Serializer>(
+    pose: &Option<Pose>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     match pose {
         Some(pose) => {
             let names = G1_ARMS.joints.iter().map(|joint| joint.name);

@@ -3,16 +3,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sinew_wire::teach::Status;
-
-use crate::trajectory::{MAX_DURATION_MS, Recording};
+use crate::trajectory::{MAX_DURATION_MS, Pose, Recording};
 
 /// A robot's clock that goes further than this in one step was set, or the robot restarted.
 const LONGEST_STEP_MS: i32 = 10_000;
 
 /// A recording as it is made.
 #[derive(Debug)]
-pub(super) struct Take {
+pub(crate) struct Take {
     recording: Recording,
     began: Instant,
     ended: Option<Instant>,
@@ -20,12 +18,12 @@ pub(super) struct Take {
     at_ms: u32,
     full: bool,
     /// Whether the robot still has its own, so that it may be saved.
-    pub(super) kept: bool,
-    pub(super) name: Option<Arc<str>>,
+    pub(crate) kept: bool,
+    pub(crate) name: Option<Arc<str>>,
 }
 
 impl Take {
-    pub(super) fn new(now: Instant, name: Option<Arc<str>>) -> Self {
+    pub(crate) fn new(now: Instant, name: Option<Arc<str>>) -> Self {
         Take {
             recording: Recording::new(),
             began: now,
@@ -38,29 +36,29 @@ impl Take {
         }
     }
 
-    pub(super) fn recording(&self) -> &Recording {
+    pub(crate) fn recording(&self) -> &Recording {
         &self.recording
     }
 
-    pub(super) fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         self.ended.is_none()
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.full
     }
 
-    pub(super) fn end(&mut self, now: Instant) {
+    pub(crate) fn end(&mut self, now: Instant) {
         self.ended.get_or_insert(now);
     }
 
     /// The robot refused to end it.
-    pub(super) fn go_on(&mut self) {
+    pub(crate) fn go_on(&mut self) {
         self.ended = None;
     }
 
     /// How long it is: by its frames, or by the clock when there are none.
-    pub(super) fn duration_ms(&self) -> u32 {
+    pub(crate) fn duration_ms(&self) -> u32 {
         if !self.recording.is_empty() {
             return self.recording.duration_ms();
         }
@@ -69,18 +67,19 @@ impl Take {
         u32::try_from(duration).unwrap_or(u32::MAX)
     }
 
-    pub(super) fn add(&mut self, now: Instant, status: &Status<'_>) {
+    /// Adds a pose with the time of the robot's clock.
+    pub(crate) fn add(&mut self, now: Instant, time_ms: u32, positions: Pose) {
         if self.full {
             return;
         }
-        if let Some((last, time_ms)) = self.last {
-            let step = step(time_ms, status.time_ms, now.saturating_duration_since(last));
+        if let Some((last, before_ms)) = self.last {
+            let step = step(before_ms, time_ms, now.saturating_duration_since(last));
             let ms = u32::try_from(step.as_millis()).unwrap_or(u32::MAX);
             self.at_ms = self.at_ms.saturating_add(ms);
         }
-        self.last = Some((now, status.time_ms));
+        self.last = Some((now, time_ms));
         let fits = self.at_ms <= MAX_DURATION_MS;
-        self.full = !fits || self.recording.push(self.at_ms, status.positions).is_err();
+        self.full = !fits || self.recording.push(self.at_ms, positions).is_err();
     }
 }
 

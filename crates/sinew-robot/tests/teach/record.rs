@@ -38,7 +38,7 @@ fn init_list_enter_record_stop_save_play_exit() {
     bench.get(RobotRequest::List).unwrap();
     assert_eq!(
         bench.get(RobotRequest::Enter).unwrap(),
-        Answer::Enter { pose_known: true, idle_exit_ms: 300_000 }
+        Answer::Enter { pose_known: true, idle_exit_ms: Some(300_000), note: None }
     );
     assert!(bench.session.state().teaching);
     bench.run(60);
@@ -61,7 +61,7 @@ fn init_list_enter_record_stop_save_play_exit() {
     assert_eq!(sent[0].keyframes.iter().count(), keyframes);
     assert!(sent[0].keyframes.iter().all(|keyframe| keyframe.joint == 3));
     bench.get(crate::bench::play(sinew_robot::teach::Target::Id(1))).unwrap();
-    assert_eq!(bench.get(RobotRequest::Exit).unwrap(), Answer::Exit);
+    assert_eq!(bench.get(RobotRequest::Exit).unwrap(), Answer::Exit { note: None });
     let state = bench.session.state();
     assert!(!state.teaching && !state.recording);
     let order: Vec<_> = bench.codes().into_iter().filter(|code| *code >= 0x0D).collect();
@@ -82,7 +82,7 @@ fn enter_carries_the_last_pose_or_zeros() {
     let mut bench = Bench::ready();
     assert_eq!(
         bench.get(RobotRequest::Enter).unwrap(),
-        Answer::Enter { pose_known: false, idle_exit_ms: 300_000 }
+        Answer::Enter { pose_known: false, idle_exit_ms: Some(300_000), note: None }
     );
     let sent = bench.sent_as(0x0D)[0].clone();
     let Message::Enter(state) = sent.message() else { panic!() };

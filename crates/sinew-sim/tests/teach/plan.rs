@@ -58,7 +58,7 @@ fn the_eight_steps() {
         pair.run(ms(12_000));
         assert_eq!(pair.host.state().playing, None);
         assert_eq!(pair.robot.mode(), Mode::Teaching, "soft again");
-        assert_eq!(pair.get(RobotRequest::Exit).unwrap(), Answer::Exit);
+        assert_eq!(pair.get(RobotRequest::Exit).unwrap(), Answer::Exit { note: None });
         assert_eq!(pair.robot.mode(), Mode::Idle);
         assert_eq!(pair.rules.links, [Link::Ready]);
         let counters = pair.host.state().counters;

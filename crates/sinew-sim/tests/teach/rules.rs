@@ -211,7 +211,7 @@ impl Rules {
                 self.check_store(robot, disk);
             }
             Answer::Play { .. } => self.tally.plays += 1,
-            Answer::Stop { .. } | Answer::Exit => {
+            Answer::Stop { .. } | Answer::Exit { .. } => {
                 // A robot that has just restarted may take what was under way for new.
                 let restarted = self.restarted.is_some_and(|at| now - at <= UNDER_WAY);
                 let idle = robot.mode() == Mode::Idle;
