@@ -28,7 +28,7 @@ use crate::{
     tell::Listener,
 };
 
-const JOINTS: &str = "joints";
+pub(crate) const JOINTS: &str = "joints";
 /// A pose that is older than this is no news.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -68,8 +68,8 @@ impl G1 {
         settings: Settings,
         services: Services,
     ) -> io::Result<(Robot, Self)> {
-        let Services { around, epoch, audience, library } = services;
-        let wiring = Wiring { around, epoch, listener: Arc::new(Teller { audience }) };
+        let Services { around, epoch, audience, library, .. } = services;
+        let wiring = Wiring { around, epoch, listener: told(audience) };
         let g1 = G1::spawn(host, port, settings, wiring)?;
         let mut robot = Robot::new(kind);
         let driver = Arc::new(g1.clone());
@@ -146,6 +146,11 @@ impl Sensors for G1 {
     fn retained(&self, _group: &str) -> Option<Reading> {
         None
     }
+}
+
+/// Has a robot's clients told what its session tells.
+pub(crate) fn told(audience: Arc<dyn Audience>) -> Arc<dyn Listener<Event>> {
+    Arc::new(Teller { audience })
 }
 
 /// Tells a robot's clients what its session told.

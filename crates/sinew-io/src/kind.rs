@@ -69,6 +69,9 @@ pub struct Services {
     /// Where motions are kept.
     #[cfg(feature = "g1")]
     pub library: Arc<Library>,
+    /// The directory that maps are downloaded to.
+    #[cfg(feature = "g1")]
+    pub maps: std::path::PathBuf,
 }
 
 /// A robot that is to be started: what a `[[robot]]` of the configuration says.

@@ -27,6 +27,8 @@ pub mod sim;
 pub mod teaching;
 mod tell;
 mod unacknowledged;
+#[cfg(feature = "webrtc")]
+pub mod unitree;
 pub mod vacuum;
 mod wake;
 mod watch;

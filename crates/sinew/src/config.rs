@@ -99,6 +99,8 @@ pub(crate) struct Server {
     pub(crate) hosts: Vec<String>,
     /// Where motions are kept.
     pub(crate) library: PathBuf,
+    /// Where maps are downloaded to.
+    pub(crate) maps: PathBuf,
 }
 
 /// An address, or `off`.
@@ -197,18 +199,19 @@ impl Default for Server {
             legacy_hold_ms: 2000,
             legacy_confirm: Vec::new(),
             hosts: Vec::new(),
-            library: default_library(),
+            library: data().join("motions"),
+            maps: data().join("maps"),
         }
     }
 }
 
 /// Where a user's data belongs; where a service's does when there is no home.
-fn default_library() -> PathBuf {
+fn data() -> PathBuf {
     let given = |name: &str| env::var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
     let data = given("XDG_DATA_HOME")
         .or_else(|| given("HOME").map(|home| home.join(".local/share")))
         .unwrap_or_else(|| "/var/lib".into());
-    data.join("sinew").join("motions")
+    data.join("sinew")
 }
 
 impl FromStr for Port {

@@ -61,6 +61,8 @@ impl Daemon {
                     audience,
                     #[cfg(feature = "g1")]
                     library: Arc::clone(&library),
+                    #[cfg(feature = "g1")]
+                    maps: config.server.maps.clone(),
                 };
                 Ok(robot.start(services)?)
             });

@@ -1,4 +1,4 @@
-//! The Unitree G1 that is taught by datagrams.
+//! The Unitree G1: over WebRTC, by datagrams, or both.
 
 use std::{any::Any, time::Duration};
 
@@ -26,6 +26,12 @@ struct Set {
     maintain_ms: u64,
     /// How long teaching goes on while no client asks for anything.
     idle_exit_ms: u64,
+    /// Where the robot is taught by datagrams besides, as `udp:192.168.86.3:49504`.
+    #[cfg(feature = "webrtc")]
+    datagrams: Option<Address>,
+    /// A file with the key of a robot that has its own, where the link does not name one.
+    #[cfg(feature = "webrtc")]
+    key_file: Option<PathBuf>,
 }
 
 impl Default for Set {

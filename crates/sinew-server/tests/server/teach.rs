@@ -64,7 +64,8 @@ impl School {
         let mut driver = None;
         server
             .add("g1", |audience, epoch| {
-                let services = Services { around: Vec::new(), epoch, audience, library };
+                let maps = dir.join("maps");
+                let services = Services { around: Vec::new(), epoch, audience, library, maps };
                 let (host, port) = (robot.address().ip().to_string(), robot.address().port());
                 let (robot, g1) = G1::compose("g1", &host, port, Settings::default(), services)?;
                 driver = Some(g1);

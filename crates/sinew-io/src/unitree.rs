@@ -1,0 +1,278 @@
+//! The driver of a G1 behind WebRTC: its arm service, and its SLAM service.
+
+mod both;
+mod maps;
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use serde_json::{Value, json};
+use sinew_api::frame::{self, Header};
+use sinew_robot::{
+    Order, OrderKind, Origin, Refusal,
+    capability::{
+        Audience, Boxed, Detail, Driver, Figure, Reading, Report, Robot, Sensors, sensor_group,
+    },
+    mapping::Cloud,
+    teach::{self, Answer, Carries, RobotRequest},
+    unitree::{Counters, Event, LinkState, Reply, Request, Session, Settings, State},
+};
+
+use self::{
+    both::{Beside, Both},
+    maps::Maps,
+};
+use crate::{
+    Around, Wiring,
+    g1::{self, G1, JOINTS},
+    kind::Services,
+    link::{Side, WebRtcLink, WebRtcOptions, md5},
+    pump::{Handle, Policy},
+    report::{link_json, members, timestamp_us},
+    teaching::{Recorded, Taught, Teaching},
+    tell::Listener,
+};
+
+/// The topic of clouds.
+pub const CLOUD: &str = "cloud";
+const ODOMETRY: &str = "odometry";
+
+/// A stop is repeated until the robot confirms it; a message that is lost costs a second.
+const POLICY: Policy =
+    Policy { name: "g1-webrtc", priority: None, relayed: false, farewell: Duration::from_secs(4) };
+
+/// A G1 behind WebRTC. Clones are handles to the same one.
+#[derive(Debug, Clone)]
+pub struct Unitree {
+    handle: Handle<Session>,
+}
+
+/// A G1's teaching datagrams: where, and how.
+pub type Datagrams = (String, u16, teach::Settings);
+
+impl Unitree {
+    /// Starts the thread, which keeps up the channel to the robot.
+    pub fn spawn(
+        options: WebRtcOptions,
+        around: Vec<Around>,
+        listener: Arc<dyn Listener<Event>>,
+    ) -> io::Result<Self> {
+        let unix_time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        // The numbers made from it only tell calls apart.
+        let seed = RandomState::new().hash_one(0);
+        let settings = Settings::new(unix_time.as_secs(), seed, md5);
+        let session = Session::new(settings, Instant::now());
+        let link = Around::all(WebRtcLink::new(options)?, Side::Host, around)?;
+        let handle = Handle::spawn(session, link, POLICY, listener, None)?;
+        Ok(Unitree { handle })
+    }
+
+    /// Starts a robot that is taught and makes maps over WebRTC, with a library beside it, and
+    /// with datagrams for what only those carry.
+    pub fn compose(
+        kind: &'static str,
+        options: WebRtcOptions,
+        datagrams: Option<Datagrams>,
+        services: Services,
+    ) -> io::Result<Robot> {
+        let Services { around, epoch, audience, library, maps } = services;
+        let tells_joints = datagrams.is_none();
+        let teller = Teller::new(Arc::clone(&audience), tells_joints);
+        let unitree = Arc::new(Unitree::spawn(options, around, Arc::new(teller))?);
+        let mut robot = Robot::new(kind);
+        robot.drivers.push(("webrtc", unitree.clone()));
+        let groups = if tells_joints { &[JOINTS, ODOMETRY][..] } else { &[ODOMETRY] };
+        robot.sensors.push(Arc::new(Groups(groups)));
+        robot.frames.push(CLOUD);
+        robot.mapping = Some(Arc::new(Maps::new(Unitree::clone(&unitree), maps)));
+        let taught: Arc<dyn Taught> = match datagrams {
+            None => unitree,
+            Some((host, port, settings)) => {
+                let wiring = Wiring { around: Vec::new(), epoch, listener: g1::told(audience) };
+                let g1 = Arc::new(G1::spawn(&host, port, settings, wiring)?);
+                robot.drivers.push(("teaching", Arc::new(Beside(G1::clone(&g1)))));
+                robot.sensors.push(g1.clone());
+                Arc::new(Both::new(unitree, g1))
+            }
+        };
+        robot.teach = Some(Arc::new(Teaching::new(taught, library)));
+        Ok(robot)
+    }
+
+    /// What the robot is doing.
+    pub fn state(&self) -> State {
+        self.handle.state()
+    }
+
+    async fn ask(&self, request: Request, origin: Origin) -> Result<Reply, Refusal> {
+        if !request.is_stop() {
+            return self.handle.request(request, origin).await;
+        }
+        let (by, client) = (Arc::clone(&origin.by), Some(origin.client));
+        let stop = Order { kind: OrderKind::Stop, epoch: origin.epoch, by, client };
+        self.handle.stop_by(request, origin, stop).await
+    }
+}
+
+impl Taught for Unitree {
+    fn request(
+        &self,
+        request: RobotRequest,
+        origin: Origin,
+    ) -> Boxed<'static, Result<Answer, Refusal>> {
+        let robot = self.clone();
+        Box::pin(async move {
+            match robot.ask(Request::Teach(request), origin).await? {
+                Reply::Teach(answer) => Ok(answer),
+                Reply::Mapping(_) => Err(maps::strange()),
+            }
+        })
+    }
+
+    fn carries(&self) -> Carries {
+        Session::CARRIES
+    }
+
+    fn recorded(&self) -> Recorded {
+        let state = self.state();
+        Recorded { running: state.recording, name: state.recording_name, recording: state.recorded }
+    }
+}
+
+impl Driver for Unitree {
+    fn order(&self, order: &Order) {
+        self.handle.order(order.clone());
+    }
+
+    fn report(&self) -> Report {
+        let state = self.state();
+        let mut members = members(&state);
+        members.remove("link");
+        Report {
+            link: link(&state.link),
+            fresh: state.fresh,
+            stopped_by: None,
+            since_seen: state.last_seen.map(|seen| seen.elapsed()),
+            figures: figures(&state.counters),
+            state: members,
+        }
+    }
+
+    fn shut_down(&self) {
+        self.handle.shut_down();
+    }
+}
+
+/// The groups of values that a robot tells.
+struct Groups(&'static [&'static str]);
+
+impl Sensors for Groups {
+    fn groups(&self) -> &'static [&'static str] {
+        self.0
+    }
+
+    fn retained(&self, _group: &str) -> Option<Reading> {
+        None
+    }
+}
+
+/// Tells a robot's clients what its session told.
+struct Teller {
+    audience: Arc<dyn Audience>,
+    /// Whether the arms' pose is told from here: with datagrams it comes more often.
+    tells_joints: bool,
+    /// Counts clouds, and maps.
+    clouds: AtomicU64,
+    maps: AtomicU32,
+}
+
+impl Teller {
+    fn new(audience: Arc<dyn Audience>, tells_joints: bool) -> Self {
+        Teller { audience, tells_joints, clouds: AtomicU64::new(0), maps: AtomicU32::new(0) }
+    }
+
+    /// A cloud as a frame of its topic.
+    fn frame(&self, cloud: &Cloud) -> Vec<u8> {
+        let header = Header {
+            sequence: self.clouds.fetch_add(1, Ordering::Relaxed) + 1,
+            time_us: timestamp_us(),
+            epoch: self.maps.load(Ordering::Relaxed),
+            name: &cloud.frame,
+            pose: cloud.pose,
+            origin: cloud.origin,
+            unit: cloud.unit,
+            ..Header::default()
+        };
+        frame::cloud(&header, &cloud.points)
+    }
+}
+
+impl Listener<Event> for Teller {
+    fn wants(&self, event: &Event) -> bool {
+        match event {
+            Event::Joints { .. } => self.tells_joints && self.audience.wants_sensors(),
+            Event::Odometry { .. } | Event::Cloud { .. } => self.audience.wants_sensors(),
+            _ => true,
+        }
+    }
+
+    fn event(&self, event: Event) {
+        match event {
+            Event::Joints { positions, velocities } => {
+                let values = json!({ "positions": positions, "velocities": velocities });
+                self.audience.sensors(&reading(JOINTS, values));
+            }
+            Event::Odometry { pose } => {
+                let number = |value: f64| json!({ "F64": value });
+                let (x, y, z) = (number(pose.x), number(pose.y), number(pose.z));
+                let values = json!({ "x": x, "y": y, "z": z, "yaw": number(pose.yaw) });
+                self.audience.sensors(&reading(ODOMETRY, values));
+            }
+            Event::Cloud { ref cloud, .. } => self.audience.frame(CLOUD, self.frame(cloud)),
+            Event::Link { link: ref to, .. } => {
+                let mut value = serde_json::to_value(&event).unwrap_or_default();
+                value["link"] = link(to);
+                self.audience.event(value);
+            }
+            other => {
+                if let Event::Mapping { on: true, .. } = other {
+                    self.maps.fetch_add(1, Ordering::Relaxed);
+                }
+                self.audience.event(serde_json::to_value(other).unwrap_or_default());
+            }
+        }
+        self.audience.changed();
+    }
+
+    fn missed(&self, count: u64) {
+        self.audience.missed(count);
+    }
+}
+
+fn reading(group: &'static str, values: Value) -> Reading {
+    let now = timestamp_us();
+    Reading { group, json: Box::new(move |_: Detail| sensor_group(group, now, &values)) }
+}
+
+/// How the robot can be reached, and why not.
+fn link(link: &LinkState) -> Value {
+    link_json(link, link.reason().map(ToString::to_string))
+}
+
+fn figures(counters: &Counters) -> Vec<Figure> {
+    let Counters { sent, repeats, received, malformed, reconnects, .. } = *counters;
+    vec![
+        Figure::counter("messages_sent_total", "Messages sent.", sent),
+        Figure::counter("messages_received_total", "Messages received.", received),
+        Figure::counter("repeats_total", "Questions and stops sent again.", repeats),
+        Figure::counter("malformed_messages_total", "Messages not understood.", malformed),
+        Figure::counter("reconnects_total", "Channels given up.", reconnects),
+    ]
+}

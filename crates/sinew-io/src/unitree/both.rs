@@ -1,0 +1,165 @@
+//! A G1 with a channel and datagrams: the arm service for what it has, datagrams for the rest.
+//!
+//! What only datagrams carry: soft arms without a recording (`enter`), plays that repeat, that take
+//! another time or other keyframes, motions of the library. A recording that begins while the arms
+//! are soft by datagrams stays with those, and so does what follows from it.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use sinew_robot::{
+    Order, Origin, Refusal,
+    capability::{Boxed, Driver, Report},
+    teach::{Answer, Carries, LinkState, Playback, RobotRequest, Target},
+    unitree,
+};
+
+use super::Unitree;
+use crate::{
+    g1::G1,
+    teaching::{Recorded, Taught},
+};
+
+/// Both ways to teach one robot. Clones are the same.
+#[derive(Debug, Clone)]
+pub(super) struct Both {
+    channel: Arc<Unitree>,
+    datagrams: Arc<G1>,
+    /// Whether the last recording was made by datagrams.
+    recorded_by_datagrams: Arc<AtomicBool>,
+}
+
+impl Both {
+    pub(super) fn new(channel: Arc<Unitree>, datagrams: Arc<G1>) -> Self {
+        Both { channel, datagrams, recorded_by_datagrams: Arc::default() }
+    }
+
+    /// Whether a request goes by datagrams.
+    fn by_datagrams(&self, request: &RobotRequest) -> bool {
+        let is_ready = self.channel.state().link == unitree::LinkState::Ready;
+        let others_are = || self.datagrams.state().link == LinkState::Ready;
+        match request {
+            RobotRequest::Enter | RobotRequest::Exit | RobotRequest::Perform { .. } => true,
+            RobotRequest::RecordStart { .. } => {
+                let teaching = self.datagrams.state().teaching;
+                self.recorded_by_datagrams.store(teaching, Ordering::Relaxed);
+                teaching
+            }
+            RobotRequest::RecordStop | RobotRequest::Save { .. } => {
+                self.recorded_by_datagrams.load(Ordering::Relaxed)
+            }
+            RobotRequest::List
+            | RobotRequest::Play { .. }
+            | RobotRequest::Rename { .. }
+            | RobotRequest::Delete { .. } => !is_ready && others_are(),
+            RobotRequest::Stop => false,
+        }
+    }
+
+    /// A stop goes both ways: what plays may have come by either.
+    async fn stop(self, origin: Origin) -> Result<Answer, Refusal> {
+        let one = self.channel.request(RobotRequest::Stop, origin.clone());
+        let other = self.datagrams.request(RobotRequest::Stop, origin);
+        let (one, other) = tokio::join!(one, other);
+        // Either may be down; the robot is the same.
+        match (one, other) {
+            (Ok(Answer::Stop { note }), Ok(_)) => Ok(Answer::Stop { note }),
+            (Ok(Answer::Stop { note }), Err(refusal)) => {
+                Ok(Answer::Stop { note: format!("{note}; by datagrams: {refusal}") })
+            }
+            (Ok(answer), _) => Ok(answer),
+            (Err(refusal), Ok(Answer::Stop { note })) => {
+                Ok(Answer::Stop { note: format!("{note}; over WebRTC: {refusal}") })
+            }
+            (Err(_), Ok(answer)) => Ok(answer),
+            (Err(refusal), Err(_)) => Err(refusal),
+        }
+    }
+
+    /// Plays by datagrams, which number actions otherwise than the arm service does.
+    async fn play(
+        self,
+        action: Target,
+        request: impl FnOnce(Target) -> RobotRequest,
+        origin: Origin,
+    ) -> Result<Answer, Refusal> {
+        let action = match action {
+            Target::Name(name) => Target::Name(name),
+            Target::Id(id) => {
+                let list = self.channel.request(RobotRequest::List, origin.clone()).await?;
+                let Answer::List { actions, .. } = list else { return Err(super::maps::strange()) };
+                let named = actions.into_iter().find(|action| action.id == id);
+                named.map_or(Target::Id(id), |action| Target::Name(action.name))
+            }
+        };
+        self.datagrams.request(request(action), origin).await
+    }
+}
+
+impl Taught for Both {
+    fn request(
+        &self,
+        request: RobotRequest,
+        origin: Origin,
+    ) -> Boxed<'static, Result<Answer, Refusal>> {
+        match request {
+            RobotRequest::Stop => Box::pin(self.clone().stop(origin)),
+            RobotRequest::Play { action, how, keyframes }
+                if how != Playback::default() || keyframes.is_some() =>
+            {
+                let request = move |action| RobotRequest::Play { action, how, keyframes };
+                Box::pin(self.clone().play(action, request, origin))
+            }
+            request if self.by_datagrams(&request) => self.datagrams.request(request, origin),
+            request => self.channel.request(request, origin),
+        }
+    }
+
+    fn carries(&self) -> Carries {
+        self.datagrams.carries()
+    }
+
+    fn recorded(&self) -> Recorded {
+        match self.recorded_by_datagrams.load(Ordering::Relaxed) {
+            true => self.datagrams.recorded(),
+            false => self.channel.recorded(),
+        }
+    }
+}
+
+/// The datagrams' driver beside the channel's, which has the first word on what both know.
+pub(super) struct Beside(pub(super) G1);
+
+/// What both tell, of which this one tells only what is there.
+const SHARED: [&str; 8] = [
+    "recording",
+    "recording_name",
+    "recorded_frames",
+    "recorded_ms",
+    "playing",
+    "positions",
+    "velocities",
+    "counters",
+];
+
+impl Driver for Beside {
+    fn order(&self, order: &Order) {
+        self.0.order(order);
+    }
+
+    fn report(&self) -> Report {
+        let mut report = self.0.report();
+        let is_recording = report.state["recording"] == true;
+        report.state.retain(|name, value| match name.as_str() {
+            "playing" | "positions" | "velocities" => !value.is_null(),
+            name => is_recording && name != "counters" || !SHARED.contains(&name),
+        });
+        report
+    }
+
+    fn shut_down(&self) {
+        self.0.shut_down();
+    }
+}
