@@ -347,6 +347,8 @@ pub(crate) fn add_kind(server: &mut Server, kind: &str, link: &str) {
                 epoch,
                 #[cfg(feature = "g1")]
                 library: Arc::new(sinew_io::library::Library::new(std::env::temp_dir())),
+                #[cfg(feature = "g1")]
+                maps: sinew_io::maps::Maps::new(std::env::temp_dir()),
             })
         })
         .expect("starts");
