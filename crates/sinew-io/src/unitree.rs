@@ -1,7 +1,7 @@
 //! The driver of a G1 behind WebRTC: its arm service, and its SLAM service.
 
 mod both;
-mod maps;
+mod slam;
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -27,7 +27,7 @@ use sinew_robot::{
 
 use self::{
     both::{Beside, Both},
-    maps::Maps,
+    slam::Slam,
 };
 use crate::{
     Around, Wiring,
@@ -91,7 +91,7 @@ impl Unitree {
         let groups = if tells_joints { &[JOINTS, ODOMETRY][..] } else { &[ODOMETRY] };
         robot.sensors.push(Arc::new(Groups(groups)));
         robot.frames.push(CLOUD);
-        robot.mapping = Some(Arc::new(Maps::new(Unitree::clone(&unitree), maps)));
+        robot.mapping = Some(Arc::new(Slam::new(Unitree::clone(&unitree), maps)));
         let taught: Arc<dyn Taught> = match datagrams {
             None => unitree,
             Some((host, port, settings)) => {
@@ -131,7 +131,7 @@ impl Taught for Unitree {
         Box::pin(async move {
             match robot.ask(Request::Teach(request), origin).await? {
                 Reply::Teach(answer) => Ok(answer),
-                Reply::Mapping(_) => Err(maps::strange()),
+                Reply::Mapping(_) => Err(slam::strange()),
             }
         })
     }

@@ -99,8 +99,6 @@ pub(crate) struct Server {
     pub(crate) hosts: Vec<String>,
     /// Where motions are kept.
     pub(crate) library: PathBuf,
-    /// Where maps are downloaded to.
-    pub(crate) maps: PathBuf,
 }
 
 /// An address, or `off`.
@@ -199,19 +197,18 @@ impl Default for Server {
             legacy_hold_ms: 2000,
             legacy_confirm: Vec::new(),
             hosts: Vec::new(),
-            library: data().join("motions"),
-            maps: data().join("maps"),
+            library: default_library(),
         }
     }
 }
 
 /// Where a user's data belongs; where a service's does when there is no home.
-fn data() -> PathBuf {
+fn default_library() -> PathBuf {
     let given = |name: &str| env::var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
     let data = given("XDG_DATA_HOME")
         .or_else(|| given("HOME").map(|home| home.join(".local/share")))
         .unwrap_or_else(|| "/var/lib".into());
-    data.join("sinew")
+    data.join("sinew").join("motions")
 }
 
 impl FromStr for Port {

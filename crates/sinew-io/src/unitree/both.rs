@@ -89,7 +89,7 @@ impl Both {
             Target::Name(name) => Target::Name(name),
             Target::Id(id) => {
                 let list = self.channel.request(RobotRequest::List, origin.clone()).await?;
-                let Answer::List { actions, .. } = list else { return Err(super::maps::strange()) };
+                let Answer::List { actions, .. } = list else { return Err(super::slam::strange()) };
                 let named = actions.into_iter().find(|action| action.id == id);
                 named.map_or(Target::Id(id), |action| Target::Name(action.name))
             }

@@ -57,10 +57,9 @@ const TABLE: [(Op, Parse<Request>); 9] = [
         |members| Ok(Request::GoTo { pose: members.pose()? }),
     ),
     (op("pause", "stand still on the way", ""), |_| Ok(Request::Pause)),
-    (
-        op("resume", "walk on; ends with the connection or a stop", "the end is an event"),
-        |_| Ok(Request::Resume),
-    ),
+    (op("resume", "walk on; ends with the connection or a stop", "the end is an event"), |_| {
+        Ok(Request::Resume)
+    }),
     (op("close", "end mapping, or the way, without storing", ""), |_| Ok(Request::Close)),
     (
         Op {

@@ -232,12 +232,7 @@ impl Connection {
     }
 
     /// Lets the next frame come. What is not subscribed any more needs none.
-    fn acknowledge(
-        &mut self,
-        robot: Option<&str>,
-        topic: &Topic,
-        seq: u64,
-    ) -> Result<(), Refusal> {
+    fn acknowledge(&mut self, robot: Option<&str>, topic: &Topic, seq: u64) -> Result<(), Refusal> {
         let hub = Arc::clone(&self.hub);
         let given = hub.robots(robot)?.iter().filter_map(|member| {
             let ring = member.feed.ring(topic)?;

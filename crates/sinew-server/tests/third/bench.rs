@@ -52,7 +52,7 @@ pub(crate) fn start(table: Value) -> Running {
                 #[cfg(feature = "g1")]
                 library: std::sync::Arc::new(sinew_io::library::Library::new(std::env::temp_dir())),
                 #[cfg(feature = "g1")]
-                maps: std::env::temp_dir(),
+                maps: sinew_io::maps::Maps::new(std::env::temp_dir()),
             })
         })
         .expect("starts");

@@ -76,10 +76,6 @@ pub(crate) struct Settings {
     #[cfg(feature = "g1")]
     #[arg(long, value_name = "DIR")]
     library: Option<PathBuf>,
-    /// Where maps are downloaded to.
-    #[cfg(feature = "g1")]
-    #[arg(long, value_name = "DIR")]
-    maps: Option<PathBuf>,
     /// Let --tcp listen further than loopback without a token.
     #[arg(long)]
     legacy_open: bool,
@@ -163,10 +159,6 @@ impl Settings {
         #[cfg(feature = "g1")]
         if let Some(library) = &self.library {
             server.library.clone_from(library);
-        }
-        #[cfg(feature = "g1")]
-        if let Some(maps) = &self.maps {
-            server.maps.clone_from(maps);
         }
         let given = [
             self.vacuum.as_ref().map(|link| LinkArg::of_kind("crl200s", link)),
