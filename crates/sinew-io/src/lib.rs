@@ -41,6 +41,10 @@ use sinew_robot::Epoch;
 
 pub use address::{Address, AddressError};
 pub use link::{Around, Link};
+#[cfg(all(feature = "sim", feature = "webrtc"))]
+pub use link::{Both, Habits, Signalling, UdpServer, WebRtcServer, WebRtcServerOptions};
+#[cfg(feature = "webrtc")]
+pub use link::{OpenSsl, WebRtcLink, WebRtcOptions};
 pub use priority::{FAVOURED, favour, may_have_real_time, step_back};
 pub use pty::Pty;
 pub use tell::Listener;

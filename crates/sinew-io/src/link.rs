@@ -5,6 +5,8 @@ mod log;
 mod port;
 mod serial;
 mod udp;
+#[cfg(feature = "webrtc")]
+mod webrtc;
 
 use std::{io, net::SocketAddr, os::fd::BorrowedFd, time::Instant};
 
@@ -13,6 +15,10 @@ pub use around::{Around, Side};
 pub use serial::PtyLink;
 pub use serial::SerialLink;
 pub use udp::{UdpClient, UdpServer};
+#[cfg(all(feature = "sim", feature = "webrtc"))]
+pub use webrtc::{Both, Habits, Signalling, WebRtcServer, WebRtcServerOptions};
+#[cfg(feature = "webrtc")]
+pub use webrtc::{OpenSsl, WebRtcLink, WebRtcOptions};
 
 /// A link moves bytes or datagrams, never blocks, and says why it is down.
 ///

@@ -22,7 +22,7 @@ impl Waker {
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
-    fn reset(&self) {
+    pub(crate) fn reset(&self) {
         let _ = rustix::io::read(&self.0, &mut [0u8; 8]);
     }
 
@@ -48,6 +48,12 @@ impl Waker {
             self.reset();
         }
         Ok(port.is_some() && fds.get(1).is_some_and(|port| !port.revents().is_empty()))
+    }
+}
+
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

@@ -22,7 +22,7 @@ use openssl::{
     x509::X509,
 };
 use str0m::crypto::{
-    CryptoError, CryptoProvider, CryptoSafe,
+    CryptoError, CryptoProvider,
     dtls::{
         DtlsCert, DtlsImplError, DtlsInstance, DtlsOutput, DtlsProvider, DtlsVersion,
         KeyingMaterial, ProtocolVersion, SrtpProfile,
@@ -76,11 +76,9 @@ pub(super) fn provider(habits: Habits) -> CryptoProvider {
 
 /// str0m wants them for ever.
 static PROVIDERS: [Provider; 8] = {
-    let mut all = [Provider(Habits {
-        own_dcep: false,
-        no_extended_master_secret: false,
-        cbc_only: false,
-    }); 8];
+    let mut all =
+        [Provider(Habits { own_dcep: false, no_extended_master_secret: false, cbc_only: false });
+            8];
     let mut index = 0;
     while index < all.len() {
         all[index].0.own_dcep = index & 1 != 0;
@@ -93,8 +91,6 @@ static PROVIDERS: [Provider; 8] = {
 
 #[derive(Debug, Clone, Copy)]
 struct Provider(Habits);
-
-impl CryptoSafe for Provider {}
 
 impl DtlsProvider for Provider {
     fn generate_certificate(&self) -> Option<DtlsCert> {
@@ -142,7 +138,7 @@ struct Datagrams {
 
 impl Dtls {
     fn new(cert: &DtlsCert, now: Instant, mtu: usize, habits: Habits) -> Result<Self, ErrorStack> {
-        let mut ssl = Ssl::new(&context(cert, habits)?)?;
+        let mut ssl = Ssl::new(context(cert, habits)?.as_ref())?;
         ssl.set_mtu(mtu as u32)?;
         Ok(Dtls {
             stream: SslStream::new(ssl, Datagrams::default())?,
@@ -249,8 +245,6 @@ fn srtp_profile(id: SrtpProfileId) -> Option<SrtpProfile> {
         _ => None,
     }
 }
-
-impl CryptoSafe for Dtls {}
 
 impl DtlsInstance for Dtls {
     fn set_active(&mut self, active: bool) {

@@ -1,0 +1,21 @@
+//! Data channels: to a robot that has WebRTC, and, simulated, of one.
+
+mod attempt;
+mod ciphers;
+mod client;
+mod connection;
+mod dcep;
+mod dtls;
+mod http;
+mod negotiate;
+mod ports;
+mod sdp;
+#[cfg(feature = "sim")]
+mod server;
+
+use super::Link;
+
+pub use ciphers::OpenSsl;
+pub use client::{WebRtcLink, WebRtcOptions};
+#[cfg(feature = "sim")]
+pub use server::{Both, Habits, Signalling, WebRtcServer, WebRtcServerOptions};

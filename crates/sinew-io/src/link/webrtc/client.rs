@@ -1,0 +1,226 @@
+use std::{
+    io,
+    net::SocketAddr,
+    os::fd::BorrowedFd,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use sinew_wire::unitree::{DeviceKey, Form};
+
+use super::{
+    Link, OpenSsl,
+    attempt::{Attempt, Refused},
+    connection::{Connection, LONGEST, Stage},
+    ports::Poller,
+};
+
+/// How long to wait after a robot answered and no channel came of it.
+const AGAIN: Duration = Duration::from_secs(2);
+/// Signalling threads that may run at a time: abandoned ones end by themselves, but a name server
+/// that does not answer may hold them for long.
+const THREADS: usize = 3;
+
+/// A robot, and how to come to its channel.
+#[derive(Debug, Clone)]
+pub struct WebRtcOptions {
+    /// Its name or address.
+    pub host: String,
+    /// Where its signalling listens; without one, where robots do.
+    pub port: Option<u16>,
+    /// Its own key, which newer firmware wants.
+    pub key: Option<DeviceKey>,
+    /// Only this interface, by name or address; all otherwise.
+    pub interface: Option<String>,
+}
+
+/// The data channel of a robot.
+pub struct WebRtcLink {
+    options: Arc<WebRtcOptions>,
+    ciphers: OpenSsl,
+    poller: Poller,
+    /// Held by each signalling thread.
+    threads: Arc<()>,
+    state: State,
+    /// Whether we begin the association though the robot should: it let us wait before.
+    eager: bool,
+    /// When [`Link::open`] has something to do.
+    act: Option<Instant>,
+}
+
+#[expect(clippy::large_enum_variant, reason = "there is one")]
+enum State {
+    /// Nothing is tried before this.
+    Closed(Option<Instant>),
+    Signalling(Attempt),
+    Opening(Connection),
+    Open(Connection),
+}
+
+impl WebRtcLink {
+    /// The channel of this robot.
+    pub fn new(options: WebRtcOptions) -> io::Result<Self> {
+        Ok(WebRtcLink {
+            options: Arc::new(options),
+            ciphers: OpenSsl::new()?,
+            poller: Poller::new()?,
+            threads: Arc::new(()),
+            state: State::Closed(None),
+            eager: false,
+            act: None,
+        })
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        if Arc::strong_count(&self.threads) <= THREADS {
+            let (options, alive) = (Arc::clone(&self.options), Arc::clone(&self.threads));
+            let attempt = Attempt::begin(options, self.ciphers, self.eager, &self.poller, alive)?;
+            self.state = State::Signalling(attempt);
+        }
+        Ok(())
+    }
+
+    fn refused(&mut self, now: Instant, Refused { words, after }: Refused) -> io::Error {
+        self.state = State::Closed(Some(now + after));
+        io::Error::new(io::ErrorKind::NotConnected, words)
+    }
+
+    /// Notices when the channel is gone.
+    fn settle(&mut self) -> io::Result<()> {
+        let State::Open(connection) = &self.state else { return Ok(()) };
+        let Some(words) = connection.down() else { return Ok(()) };
+        let error = io::Error::new(io::ErrorKind::ConnectionReset, words);
+        self.state = State::Closed(None);
+        Err(error)
+    }
+
+    fn advance(&mut self, now: Instant) {
+        if let State::Open(connection) | State::Opening(connection) = &mut self.state {
+            connection.advance(now);
+        }
+    }
+}
+
+fn waits<T>() -> io::Result<T> {
+    Err(io::ErrorKind::WouldBlock.into())
+}
+
+impl Link for WebRtcLink {
+    type Peer = Form;
+
+    fn open(&mut self, now: Instant) -> io::Result<()> {
+        self.act = None;
+        if let State::Closed(after) = &self.state {
+            if after.is_some_and(|after| now < after) {
+                return waits();
+            }
+            self.begin()?;
+        }
+        if let State::Signalling(attempt) = &self.state {
+            match attempt.outcome() {
+                None => return waits(),
+                Some(Err(refused)) => return Err(self.refused(now, refused)),
+                Some(Ok(connection)) => {
+                    connection.watch(&self.poller)?;
+                    self.state = State::Opening(connection);
+                }
+            }
+        }
+        self.advance(now);
+        let State::Opening(connection) = &self.state else { return waits() };
+        let stage = connection.stage();
+        if let Some(words) = connection.down() {
+            let words = words.to_owned();
+            // One of the two must begin.
+            self.eager ^= stage == Stage::Sctp;
+            return Err(self.refused(now, Refused { words, after: AGAIN }));
+        }
+        match std::mem::replace(&mut self.state, State::Closed(None)) {
+            State::Opening(connection) if stage == Stage::Open => {
+                self.state = State::Open(connection);
+                Ok(())
+            }
+            state => {
+                self.state = state;
+                waits()
+            }
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self.state, State::Open(_))
+    }
+
+    fn events(&self) -> Option<BorrowedFd<'_>> {
+        (!matches!(self.state, State::Closed(_))).then(|| self.poller.as_fd())
+    }
+
+    fn take_events(&mut self, now: Instant) -> io::Result<()> {
+        self.advance(now);
+        if !self.is_open() {
+            self.act = Some(now);
+        }
+        self.settle()
+    }
+
+    fn receive(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<Option<(usize, Form)>> {
+        let State::Open(connection) = &mut self.state else { return Ok(None) };
+        if now >= connection.poll_timeout() {
+            connection.advance(now);
+        }
+        let received = connection.receive(buffer);
+        if received.is_none() {
+            self.settle()?;
+        }
+        Ok(received)
+    }
+
+    fn send(&mut self, now: Instant, form: Form, bytes: &[u8]) -> io::Result<()> {
+        let State::Open(connection) = &mut self.state else { return Ok(()) };
+        let sent = connection.send(now, form, bytes);
+        self.settle()?;
+        sent
+    }
+
+    fn flush(&mut self, now: Instant) -> io::Result<()> {
+        self.advance(now);
+        self.settle()
+    }
+
+    fn close(&mut self) {
+        self.state = State::Closed(None);
+    }
+
+    fn longest(&self) -> usize {
+        LONGEST
+    }
+
+    fn discard(&mut self) {
+        if let State::Open(connection) = &mut self.state {
+            connection.discard();
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        matches!(&self.state, State::Open(connection) if connection.has_room())
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let due = match &self.state {
+            State::Opening(connection) | State::Open(connection) => Some(connection.poll_timeout()),
+            State::Closed(_) | State::Signalling(_) => None,
+        };
+        [due, self.act].into_iter().flatten().min()
+    }
+
+    fn address_of(&self, _form: Form) -> Option<SocketAddr> {
+        match &self.state {
+            State::Open(connection) => connection.peer(),
+            _ => None,
+        }
+    }
+
+    fn is_stream(&self) -> bool {
+        false
+    }
+}
