@@ -47,4 +47,6 @@ pub(crate) use secret::redacted;
 pub use secret::{DeviceKey, SessionKey};
 pub use signal::Ciphers;
 pub use table::{API, Api, Evidence, TOPICS, Topic, api, topic};
-pub use validation::{Challenge, VALIDATED, VALIDATION_NEEDED, validation_answer};
+pub use validation::{
+    Challenge, VALIDATED, VALIDATION_NEEDED, validation_answer, validation_answer_with,
+};

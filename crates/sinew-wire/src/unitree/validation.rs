@@ -51,7 +51,12 @@ impl Challenge {
 
 /// The answer to a challenge.
 pub fn validation_answer(challenge: &str, ciphers: &impl Ciphers) -> Message {
-    let digest = ciphers.md5(&[PREFIX, challenge.as_bytes()].concat());
+    validation_answer_with(challenge, |message| ciphers.md5(message))
+}
+
+/// The same, of a robot that has no use for the other ciphers.
+pub fn validation_answer_with(challenge: &str, md5: impl Fn(&[u8]) -> [u8; 16]) -> Message {
+    let digest = md5(&[PREFIX, challenge.as_bytes()].concat());
     Message::with_data(Kind::Validation, "", base64::encode(&digest))
 }
 
