@@ -1,10 +1,10 @@
 //! The robot as a pump knows it: what is asked of it is a hand that moves its arms.
 
-use std::{net::SocketAddr, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
 use sinew_robot::{Order, OrderKind, Origin, Output as Wanted, RequestId, Session};
 
-use super::{Output, Robot, StoredAction};
+use super::{Output, Peer, Robot, StoredAction};
 
 /// A hand moves one joint.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,7 +38,7 @@ impl Session for Robot {
     type Reply = ();
     type Event = ();
     type State = ();
-    type Peer = SocketAddr;
+    type Peer = Peer;
     type Job = Store;
     type Done = Stored;
 
@@ -46,8 +46,11 @@ impl Session for Robot {
 
     fn disconnected(&mut self, _now: Instant, _reason: &str) {}
 
-    fn handle_input(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
-        self.handle_datagram(now, from, bytes);
+    fn handle_input(&mut self, now: Instant, from: Peer, bytes: &[u8]) {
+        match from {
+            Peer::Datagram(from) => self.handle_datagram(now, from, bytes),
+            Peer::Channel(channel) => self.handle_channel(now, channel, bytes),
+        }
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -62,16 +65,17 @@ impl Session for Robot {
         Some(self.restart_at().map_or(due, |at| at.min(due)))
     }
 
-    fn poll_output(&mut self, _room: bool, bytes: &mut Vec<u8>) -> Option<Wanted<Self>> {
+    fn poll_output(&mut self, room: bool, bytes: &mut Vec<u8>) -> Option<Wanted<Self>> {
         if let Some(id) = self.touched.pop() {
             return Some(Wanted::Reply(id, Ok(())));
         }
-        Some(match Robot::poll_output(self)? {
-            Output::Send { to, bytes: datagram } => {
+        Some(match Robot::poll_output(self) {
+            Some(Output::Send { to, bytes: datagram }) => {
                 bytes.extend_from_slice(&datagram);
-                Wanted::Transmit(to)
+                Wanted::Transmit(Peer::Datagram(to))
             }
-            Output::Store { id, actions } => Wanted::Job(Store { id, actions }),
+            Some(Output::Store { id, actions }) => Wanted::Job(Store { id, actions }),
+            None => Wanted::Transmit(Peer::Channel(self.poll_channel(room, bytes)?)),
         })
     }
 
