@@ -1,9 +1,9 @@
-use std::{fmt, path::PathBuf, str::FromStr};
+use std::{borrow::Cow, fmt, path::PathBuf, str::FromStr};
 
 use sinew_wire::teach::{Layout, PORT};
 
-/// Where a robot is: `serial:/dev/ttyS3?baud=115200`, `udp:192.168.86.3:49504?layout=compact`, or
-/// `sim:` for one that is simulated.
+/// Where a robot is: `serial:/dev/ttyS3?baud=115200`, `udp:192.168.86.3:49504?layout=compact`,
+/// `webrtc:192.168.86.3?key_file=g1.key`, or `sim:` for one that is simulated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Address {
@@ -22,6 +22,17 @@ pub enum Address {
         port: u16,
         /// The layout to speak.
         layout: Layout,
+    },
+    /// The data channel of a Unitree robot.
+    WebRtc {
+        /// Its name or address, which is looked up when the link is opened.
+        host: String,
+        /// Where its signalling listens; without one, where robots do.
+        port: Option<u16>,
+        /// A file with the robot's own key.
+        key_file: Option<PathBuf>,
+        /// The one interface to use, by name or address.
+        interface: Option<String>,
     },
     /// A simulated robot in this process.
     Sim {
@@ -58,28 +69,35 @@ impl FromStr for Address {
                 .parse()
                 .map_err(|_| AddressError(format!("{name}: wanted a number, got {value:?}"))),
         };
-        let only = |known: &str| match options.iter().find(|(key, _)| *key != known) {
-            Some((key, _)) => Err(AddressError(format!("{scheme}: wanted {known}, got {key:?}"))),
+        let only = |known: &[&str]| match options.iter().find(|(key, _)| !known.contains(key)) {
+            Some((key, _)) => {
+                let known = known.join(" or ");
+                Err(AddressError(format!("{scheme}: wanted {known}, got {key:?}")))
+            }
             None => Ok(()),
+        };
+        let text_of = |name: &str| {
+            let found = options.iter().find(|(key, value)| *key == name && !value.is_empty());
+            found.map(|(_, value)| (*value).to_owned())
         };
         match scheme {
             "serial" if path.is_empty() => {
                 wrong("serial: wanted a device, as in serial:/dev/ttyS3".into())
             }
             "serial" => {
-                only("baud")?;
+                only(&["baud"])?;
                 let baud = number("baud", DEFAULT_BAUD.into())?;
                 let baud = u32::try_from(baud).ok().filter(|baud| *baud > 0);
                 let Some(baud) = baud else { return wrong("baud: out of range".into()) };
                 Ok(Address::Serial { path: path.into(), baud })
             }
             "sim" if path.is_empty() => {
-                only("seed")?;
+                only(&["seed"])?;
                 Ok(Address::Sim { seed: number("seed", 1)? })
             }
             "sim" => wrong(format!("sim: takes no path, got {path:?}")),
             "udp" => {
-                only("layout")?;
+                only(&["layout"])?;
                 let layout = match options.first() {
                     None | Some((_, "documented")) => Layout::Documented,
                     Some((_, "compact")) => Layout::Compact,
@@ -90,18 +108,29 @@ impl FromStr for Address {
                     }
                 };
                 match host_and_port(path) {
-                    Some((host, port)) => Ok(Address::Udp { host, port, layout }),
+                    Some((host, port)) => {
+                        Ok(Address::Udp { host, port: port.unwrap_or(PORT), layout })
+                    }
                     None => wrong(format!("udp: wanted HOST or HOST:PORT, got {path:?}")),
                 }
             }
-            "webrtc" | "replay" => wrong(format!("{scheme}: links are not supported yet")),
-            _ => wrong(format!("{scheme:?}: wanted serial:, udp: or sim:")),
+            "webrtc" => {
+                only(&["key_file", "interface"])?;
+                let key_file = text_of("key_file").map(PathBuf::from);
+                let interface = text_of("interface");
+                match host_and_port(path) {
+                    Some((host, port)) => Ok(Address::WebRtc { host, port, key_file, interface }),
+                    None => wrong(format!("webrtc: wanted HOST or HOST:PORT, got {path:?}")),
+                }
+            }
+            "replay" => wrong(format!("{scheme}: links are not supported yet")),
+            _ => wrong(format!("{scheme:?}: wanted serial:, udp:, webrtc: or sim:")),
         }
     }
 }
 
 /// `HOST`, `HOST:PORT`, `[ADDRESS]` or `[ADDRESS]:PORT`.
-fn host_and_port(text: &str) -> Option<(String, u16)> {
+fn host_and_port(text: &str) -> Option<(String, Option<u16>)> {
     let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, "")) => (host, None),
         Some((host, port)) => (host, Some(port.strip_prefix(':')?)),
@@ -110,7 +139,7 @@ fn host_and_port(text: &str) -> Option<(String, u16)> {
             None => (text, None),
         },
     };
-    let port = port.map_or(Some(PORT), |port| port.parse().ok())?;
+    let port = port.map(|port| port.parse().ok()).map_or(Some(None), |port| port.map(Some))?;
     let is_host = |letter: char| letter.is_ascii_alphanumeric() || "-_.:%".contains(letter);
     (!host.is_empty() && host.chars().all(is_host)).then(|| (host.into(), port))
 }
@@ -121,6 +150,7 @@ impl Address {
         match self {
             Address::Serial { .. } => "serial",
             Address::Udp { .. } => "udp",
+            Address::WebRtc { .. } => "webrtc",
             Address::Sim { .. } => "sim",
         }
     }
@@ -132,17 +162,33 @@ impl fmt::Display for Address {
             Address::Serial { path, baud: DEFAULT_BAUD } => write!(f, "serial:{}", path.display()),
             Address::Serial { path, baud } => write!(f, "serial:{}?baud={baud}", path.display()),
             Address::Udp { host, port, layout } => {
-                match host.contains(':') {
-                    true => write!(f, "udp:[{host}]:{port}")?,
-                    false => write!(f, "udp:{host}:{port}")?,
-                }
+                write!(f, "udp:{}:{port}", bracketed(host))?;
                 match layout {
                     Layout::Documented => Ok(()),
                     layout => write!(f, "?layout={layout}"),
                 }
             }
+            Address::WebRtc { host, port, key_file, interface } => {
+                write!(f, "webrtc:{}", bracketed(host))?;
+                port.map_or(Ok(()), |port| write!(f, ":{port}"))?;
+                let mut mark = '?';
+                if let Some(key_file) = key_file {
+                    write!(f, "{mark}key_file={}", key_file.display())?;
+                    mark = '&';
+                }
+                let interface = interface.as_ref();
+                interface.map_or(Ok(()), |interface| write!(f, "{mark}interface={interface}"))
+            }
             Address::Sim { seed } => write!(f, "sim:?seed={seed}"),
         }
+    }
+}
+
+/// A host as it stands before a port.
+fn bracketed(host: &str) -> Cow<'_, str> {
+    match host.contains(':') {
+        true => format!("[{host}]").into(),
+        false => host.into(),
     }
 }
 

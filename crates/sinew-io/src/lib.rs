@@ -12,6 +12,8 @@ pub mod driver;
 mod file;
 #[cfg(feature = "g1")]
 pub mod g1;
+#[cfg(feature = "webrtc")]
+pub mod key;
 pub mod kind;
 #[cfg(feature = "g1")]
 pub mod library;

@@ -19,6 +19,8 @@ pub use udp::{UdpClient, UdpServer};
 pub use webrtc::{Both, Habits, Signalling, WebRtcServer, WebRtcServerOptions};
 #[cfg(feature = "webrtc")]
 pub use webrtc::{OpenSsl, WebRtcLink, WebRtcOptions};
+#[cfg(feature = "webrtc")]
+pub(crate) use webrtc::md5;
 
 /// A link moves bytes or datagrams, never blocks, and says why it is down.
 ///

@@ -1,6 +1,8 @@
 //! The Unitree G1: over WebRTC, by datagrams, or both.
 
-use std::{any::Any, time::Duration};
+#[cfg(feature = "webrtc")]
+use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sinew_robot::{
@@ -10,7 +12,17 @@ use sinew_robot::{
 use sinew_wire::teach::Layout;
 
 use super::{Error, Kind, Services, Settings, read, table, within};
+#[cfg(all(feature = "sim", feature = "webrtc"))]
+use crate::link::WebRtcServerOptions;
+#[cfg(feature = "sim")]
+use crate::sim::{G1Options, G1Simulator};
 use crate::{Address, g1::G1};
+#[cfg(feature = "webrtc")]
+use crate::{
+    key,
+    link::WebRtcOptions,
+    unitree::{Datagrams, Unitree},
+};
 
 pub(super) struct G1Kind;
 
@@ -28,7 +40,7 @@ struct Set {
     idle_exit_ms: u64,
     /// Where the robot is taught by datagrams besides, as `udp:192.168.86.3:49504`.
     #[cfg(feature = "webrtc")]
-    datagrams: Option<Address>,
+    datagrams: Option<String>,
     /// A file with the key of a robot that has its own, where the link does not name one.
     #[cfg(feature = "webrtc")]
     key_file: Option<PathBuf>,
@@ -38,8 +50,17 @@ impl Default for Set {
     fn default() -> Self {
         let teach::Settings { tries, retry, cycle, maintain, idle_exit, .. } = Default::default();
         let ms = |time: Duration| time.as_millis() as u64;
-        let (retry_ms, cycle_ms, maintain_ms) = (ms(retry), ms(cycle), ms(maintain));
-        Set { tries, retry_ms, cycle_ms, maintain_ms, idle_exit_ms: ms(idle_exit) }
+        Set {
+            tries,
+            retry_ms: ms(retry),
+            cycle_ms: ms(cycle),
+            maintain_ms: ms(maintain),
+            idle_exit_ms: ms(idle_exit),
+            #[cfg(feature = "webrtc")]
+            datagrams: None,
+            #[cfg(feature = "webrtc")]
+            key_file: None,
+        }
     }
 }
 
@@ -52,7 +73,23 @@ impl Set {
         // A robot whose teaching is not maintained for 10 s ends it.
         within("maintain_ms", 100..=9000, set.maintain_ms)?;
         within("idle_exit_ms", 1000..=86_400_000, set.idle_exit_ms)?;
+        #[cfg(feature = "webrtc")]
+        set.datagrams()?;
         Ok(set)
+    }
+
+    /// Where the robot is taught by datagrams besides.
+    #[cfg(feature = "webrtc")]
+    fn datagrams(&self) -> Result<Option<Datagrams>, Error> {
+        let Some(text) = &self.datagrams else { return Ok(None) };
+        let wrong = |why: &dyn std::fmt::Display| Error::Setting(format!("datagrams: {why}"));
+        match text.parse() {
+            Ok(Address::Udp { host, port, layout }) => {
+                Ok(Some((host, port, self.settings(layout))))
+            }
+            Ok(other) => Err(wrong(&format!("wanted udp:HOST, got {other}"))),
+            Err(error) => Err(wrong(&error)),
+        }
     }
 
     fn settings(&self, layout: Layout) -> teach::Settings {
@@ -79,11 +116,21 @@ impl Kind for G1Kind {
     }
 
     fn capabilities(&self) -> &'static [Capability] {
-        &[Capability::Sensors, Capability::Teach]
+        &[
+            Capability::Sensors,
+            Capability::Teach,
+            #[cfg(feature = "webrtc")]
+            Capability::Mapping,
+        ]
     }
 
     fn schemes(&self) -> &'static [&'static str] {
-        &["udp", "sim"]
+        &[
+            "udp",
+            "sim",
+            #[cfg(feature = "webrtc")]
+            "webrtc",
+        ]
     }
 
     fn settings(&self, given: &Settings) -> Result<Settings, Error> {
@@ -97,24 +144,51 @@ impl Kind for G1Kind {
         services: Services,
     ) -> Result<Robot, Error> {
         let set = Set::read(settings)?;
-        #[cfg_attr(not(feature = "sim"), expect(unused_mut, reason = "nothing is simulated"))]
-        let mut kept: Option<Box<dyn Any + Send + Sync>> = None;
-        let (host, port, layout) = match link {
-            Address::Udp { host, port, layout } => (host.clone(), *port, *layout),
-            #[cfg(feature = "sim")]
-            Address::Sim { seed } => {
-                let simulator = crate::sim::G1Simulator::spawn(crate::sim::G1Options {
-                    robot: sinew_sim::g1::Options { seed: *seed, ..Default::default() },
-                    ..Default::default()
-                })?;
-                let address = simulator.address();
-                kept = Some(Box::new(simulator));
-                (address.ip().to_string(), address.port(), Layout::Documented)
+        match link {
+            Address::Udp { host, port, layout } => {
+                let settings = set.settings(*layout);
+                Ok(G1::compose(self.name(), host, *port, settings, services)?.0)
             }
-            other => return Err(Error::Link(format!("this build has no {other} for a G1"))),
+            #[cfg(feature = "webrtc")]
+            Address::WebRtc { host, port, key_file, interface } => {
+                let key_file = key_file.as_ref().or(set.key_file.as_ref());
+                let options = WebRtcOptions {
+                    host: host.clone(),
+                    port: *port,
+                    key: key_file.map(|file| key::read(file)).transpose().map_err(Error::Setting)?,
+                    interface: interface.clone(),
+                };
+                Ok(Unitree::compose(self.name(), options, set.datagrams()?, services)?)
+            }
+            #[cfg(feature = "sim")]
+            Address::Sim { seed } => self.simulated(*seed, &set, services),
+            other => Err(Error::Link(format!("this build has no {other} for a G1"))),
+        }
+    }
+}
+
+#[cfg(feature = "sim")]
+impl G1Kind {
+    /// A simulated robot and what drives it, joined by loopback sockets.
+    fn simulated(&self, seed: u64, set: &Set, services: Services) -> Result<Robot, Error> {
+        let robot = sinew_sim::g1::Options { seed, ..Default::default() };
+        let options = G1Options { robot, ..Default::default() };
+        #[cfg(feature = "webrtc")]
+        let options = G1Options { webrtc: Some(WebRtcServerOptions::default()), ..options };
+        let simulator = G1Simulator::spawn(options)?;
+        let (host, port) = (simulator.address().ip().to_string(), simulator.address().port());
+        let settings = set.settings(Layout::Documented);
+        #[cfg(not(feature = "webrtc"))]
+        let mut robot = G1::compose(self.name(), &host, port, settings, services)?.0;
+        #[cfg(feature = "webrtc")]
+        let mut robot = {
+            let signalling = simulator.webrtc().map(|at| at.port());
+            let interface = Some(host.clone());
+            let options =
+                WebRtcOptions { host: host.clone(), port: signalling, key: None, interface };
+            Unitree::compose(self.name(), options, Some((host, port, settings)), services)?
         };
-        let (mut robot, _) = G1::compose(self.name(), &host, port, set.settings(layout), services)?;
-        robot.keep(kept);
+        robot.keep(simulator);
         Ok(robot)
     }
 }

@@ -16,6 +16,7 @@ mod server;
 use super::Link;
 
 pub use ciphers::OpenSsl;
+pub(crate) use ciphers::md5;
 pub use client::{WebRtcLink, WebRtcOptions};
 #[cfg(feature = "sim")]
 pub use server::{Both, Habits, Signalling, WebRtcServer, WebRtcServerOptions};

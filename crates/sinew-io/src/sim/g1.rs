@@ -1,3 +1,4 @@
+#[cfg(not(feature = "webrtc"))]
 mod datagrams;
 mod store;
 
@@ -15,9 +16,15 @@ use std::{
 };
 
 use sinew_robot::Origin;
+#[cfg(feature = "webrtc")]
+use sinew_sim::g1::UnitreeOptions;
 use sinew_sim::g1::{Options, Robot, Touch, discovery};
 
-use self::{datagrams::Datagrams, store::Store};
+#[cfg(not(feature = "webrtc"))]
+use self::datagrams::Datagrams;
+use self::store::Store;
+#[cfg(feature = "webrtc")]
+use crate::link::{Both, WebRtcServer, WebRtcServerOptions, md5};
 use crate::{
     Around,
     discovery::{ANSWER_PORT, QUERY_PORT, answer_socket, interfaces},
@@ -39,6 +46,9 @@ pub struct G1Options {
     pub store: Option<PathBuf>,
     /// Whether and where it answers discovery.
     pub discovery: Option<Discovery>,
+    /// Whether and where it is reached over WebRTC.
+    #[cfg(feature = "webrtc")]
+    pub webrtc: Option<WebRtcServerOptions>,
 }
 
 /// Where a simulated robot answers queries.
@@ -63,6 +73,9 @@ impl Discovery {
 #[derive(Debug)]
 pub struct G1Simulator {
     address: SocketAddr,
+    /// Where it is reached over WebRTC: as robots are now, and as they were.
+    #[cfg(feature = "webrtc")]
+    signalling: [Option<SocketAddr>; 2],
     hand: Hand,
     ending: Arc<AtomicBool>,
     responder: Option<thread::JoinHandle<()>>,
@@ -105,6 +118,8 @@ impl Default for G1Options {
             listen: (Ipv4Addr::LOCALHOST, 0).into(),
             store: None,
             discovery: None,
+            #[cfg(feature = "webrtc")]
+            webrtc: None,
         }
     }
 }
@@ -137,16 +152,43 @@ impl G1Simulator {
             }
             None => None,
         };
+        #[cfg(feature = "webrtc")]
+        let (channels, signalling, robot) = {
+            let channels = options.webrtc.map(WebRtcServer::new).transpose()?;
+            let at = channels.as_ref().map(|server| [server.address(), server.old_address()]);
+            let unitree = UnitreeOptions { md5: Some(md5), ..robot.unitree };
+            (channels, at.unwrap_or_default(), Options { unitree, ..robot })
+        };
         let robot = Robot::new(robot, Instant::now());
-        let link = Around::all(Datagrams(link), Side::Robot, around)?;
+        #[cfg(feature = "webrtc")]
+        let link = Both::new(link, channels)?;
+        #[cfg(not(feature = "webrtc"))]
+        let link = Datagrams(link);
+        let link = Around::all(link, Side::Robot, around)?;
         let work = Box::new(move |job| store.keep(job));
         let handle = Handle::spawn(robot, link, POLICY, Arc::new(()), Some(work))?;
-        Ok(G1Simulator { address, hand: Hand { handle }, ending, responder })
+        let hand = Hand { handle };
+        #[cfg(feature = "webrtc")]
+        return Ok(G1Simulator { address, signalling, hand, ending, responder });
+        #[cfg(not(feature = "webrtc"))]
+        Ok(G1Simulator { address, hand, ending, responder })
     }
 
     /// A hand on its arms.
     pub fn hand(&self) -> Hand {
         self.hand.clone()
+    }
+
+    /// Where its signalling listens.
+    #[cfg(feature = "webrtc")]
+    pub const fn webrtc(&self) -> Option<SocketAddr> {
+        self.signalling[0]
+    }
+
+    /// Where that of old firmware listens.
+    #[cfg(feature = "webrtc")]
+    pub const fn webrtc_old(&self) -> Option<SocketAddr> {
+        self.signalling[1]
     }
 
     /// Where its teaching service listens.

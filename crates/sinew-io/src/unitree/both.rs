@@ -4,9 +4,13 @@
 //! another time or other keyframes, motions of the library. A recording that begins while the arms
 //! are soft by datagrams stays with those, and so does what follows from it.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    future::poll_fn,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::Poll,
 };
 
 use sinew_robot::{
@@ -62,7 +66,7 @@ impl Both {
     async fn stop(self, origin: Origin) -> Result<Answer, Refusal> {
         let one = self.channel.request(RobotRequest::Stop, origin.clone());
         let other = self.datagrams.request(RobotRequest::Stop, origin);
-        let (one, other) = tokio::join!(one, other);
+        let (one, other) = joined(one, other).await;
         // Either may be down; the robot is the same.
         match (one, other) {
             (Ok(Answer::Stop { note }), Ok(_)) => Ok(Answer::Stop { note }),
@@ -127,6 +131,31 @@ impl Taught for Both {
             false => self.channel.recorded(),
         }
     }
+}
+
+/// Both, of which the first poll puts both on their way.
+async fn joined<A, B>(mut one: Boxed<'_, A>, mut other: Boxed<'_, B>) -> (A, B) {
+    let (mut first, mut second) = (None, None);
+    poll_fn(|context| {
+        if first.is_none()
+            && let Poll::Ready(ready) = one.as_mut().poll(context)
+        {
+            first = Some(ready);
+        }
+        if second.is_none()
+            && let Poll::Ready(ready) = other.as_mut().poll(context)
+        {
+            second = Some(ready);
+        }
+        match (first.take(), second.take()) {
+            (Some(one), Some(other)) => Poll::Ready((one, other)),
+            (one, other) => {
+                (first, second) = (one, other);
+                Poll::Pending
+            }
+        }
+    })
+    .await
 }
 
 /// The datagrams' driver beside the channel's, which has the first word on what both know.

@@ -7,7 +7,7 @@ mod http;
 use std::{
     collections::VecDeque,
     io,
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     os::fd::BorrowedFd,
     sync::{Arc, mpsc::Receiver},
     time::Instant,
@@ -38,6 +38,20 @@ pub struct WebRtcServerOptions {
     pub interface: Option<String>,
     /// What real ones do differently.
     pub habits: Habits,
+}
+
+impl Default for WebRtcServerOptions {
+    /// On a free port of loopback, and reached there alone.
+    fn default() -> Self {
+        let loopback = Ipv4Addr::LOCALHOST;
+        WebRtcServerOptions {
+            listen: Some((loopback, 0).into()),
+            listen_old: None,
+            signalling: Signalling::default(),
+            interface: Some(loopback.to_string()),
+            habits: Habits::default(),
+        }
+    }
 }
 
 /// How the first answer of the signalling is closed.
