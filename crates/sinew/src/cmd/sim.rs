@@ -14,6 +14,8 @@ use sinew_io::{
     Around,
     sim::{Discovery, G1Options, G1Simulator, Hand},
 };
+#[cfg(feature = "webrtc")]
+use sinew_io::{Habits, Signalling, WebRtcServerOptions};
 #[cfg(feature = "g1")]
 use sinew_sim::g1::Script;
 use sinew_sim::vacuum::Options;
@@ -46,7 +48,7 @@ enum Robot {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
-    /// A Unitree G1 that is taught by datagrams.
+    /// A Unitree G1 that is taught by datagrams and over WebRTC.
     #[cfg(feature = "g1")]
     G1(G1),
 }
@@ -60,6 +62,30 @@ struct G1 {
     /// Keep its actions in this directory.
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
+    /// Where its signalling for WebRTC listens; robots use port 9991. Off unless given.
+    #[cfg(feature = "webrtc")]
+    #[arg(long, value_name = "ADDR")]
+    webrtc: Option<std::net::SocketAddr>,
+    /// The same of older robots, which use port 8081.
+    #[cfg(feature = "webrtc")]
+    #[arg(long, value_name = "ADDR")]
+    webrtc_old: Option<std::net::SocketAddr>,
+    /// What its signalling is encrypted with: nothing, the key that all robots share, its own.
+    #[cfg(feature = "webrtc")]
+    #[arg(long, value_enum, default_value = "static")]
+    signalling: Encrypted,
+    /// Its own key: a file with 32 hexadecimal digits.
+    #[cfg(feature = "webrtc")]
+    #[arg(long, value_name = "FILE", required_if_eq("signalling", "device"))]
+    key_file: Option<PathBuf>,
+    /// Clouds in the form of document 004, 12 bytes a point, instead of that of real robots.
+    #[cfg(feature = "webrtc")]
+    #[arg(long)]
+    documented_clouds: bool,
+    /// Also publish voxel maps, as a GO2 does.
+    #[cfg(feature = "webrtc")]
+    #[arg(long)]
+    go2_voxels: bool,
     /// Answer discovery on this interface.
     #[arg(long, value_name = "IFACE")]
     discovery: Option<String>,
@@ -90,6 +116,40 @@ enum Operator {
     Stdin,
 }
 
+/// What a simulated robot's signalling is encrypted with.
+#[cfg(feature = "webrtc")]
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Encrypted {
+    /// Nothing.
+    Plain,
+    /// The key that all robots share.
+    Static,
+    /// Its own key.
+    Device,
+}
+
+#[cfg(feature = "webrtc")]
+impl G1 {
+    /// Where and how it is reached over WebRTC.
+    fn webrtc(&self) -> anyhow::Result<Option<WebRtcServerOptions>> {
+        let (listen, listen_old) = (self.webrtc, self.webrtc_old);
+        if listen.or(listen_old).is_none() {
+            return Ok(None);
+        }
+        let signalling = match (self.signalling, &self.key_file) {
+            (Encrypted::Plain, _) => Signalling::Plain,
+            (Encrypted::Static, _) => Signalling::Static,
+            (Encrypted::Device, Some(file)) => {
+                Signalling::Device(sinew_io::key::read(file).map_err(anyhow::Error::msg)?)
+            }
+            (Encrypted::Device, None) => anyhow::bail!("--signalling device needs --key-file"),
+        };
+        let interface = None;
+        let habits = Habits::default();
+        Ok(Some(WebRtcServerOptions { listen, listen_old, signalling, interface, habits }))
+    }
+}
+
 #[cfg(feature = "g1")]
 impl G1 {
     fn start(&self) -> anyhow::Result<G1Simulator> {
@@ -105,6 +165,8 @@ impl G1 {
             listen: self.teach,
             store: self.store.clone(),
             discovery: self.discovery.clone().map(Discovery::new),
+            #[cfg(feature = "webrtc")]
+            webrtc: self.webrtc()?,
         };
         // Other luck than that of a daemon with the same faults.
         let around = self.fault.map(|faults| Around::Faults(faults, 2)).into_iter().collect();
@@ -148,6 +210,8 @@ fn restart_every(text: &str) -> Result<Duration, String> {
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     let interrupted = interrupt::flag()?;
     // Held until the end: a simulator runs for as long as it is not dropped.
+    #[cfg_attr(not(feature = "webrtc"), expect(unused_mut, reason = "it has no others"))]
+    let mut others: Vec<(&str, Option<String>)> = Vec::new();
     let (link, flag, _robot): (String, &str, Box<dyn std::any::Any>) = match &args.robot {
         Robot::Vacuum { symlink, rate, seed } => {
             let options = Options { seed: *seed, rate_hz: *rate, ..Options::default() };
@@ -157,14 +221,23 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
         #[cfg(feature = "g1")]
         Robot::G1(robot) => {
             let simulator = robot.start()?;
+            #[cfg(feature = "webrtc")]
+            for (name, at) in [("webrtc", simulator.webrtc()), ("webrtc_old", simulator.webrtc_old())] {
+                others.push((name, at.map(|at| format!("webrtc:{at}"))));
+            }
             (format!("udp:{}", simulator.address()), "--g1", Box::new(simulator))
         }
     };
     let mut out = std::io::stdout().lock();
     if json {
-        writeln!(out, "{}", json!({ "type": "ready", "link": link }))?;
+        let mut ready = json!({ "type": "ready", "link": link });
+        others.into_iter().for_each(|(name, link)| ready[name] = json!(link));
+        writeln!(out, "{ready}")?;
     } else {
-        writeln!(out, "simulated robot at {link}")?;
+        let others = others.into_iter().filter_map(|(_, link)| link);
+        let links: Vec<_> = [link.clone()].into_iter().chain(others).collect();
+        writeln!(out, "simulated robot at {}", links.join(" and "))?;
+        let link = &links[links.len() - 1];
         say(&format!("{} serve {flag} {link}   # in another terminal", program()));
     }
     out.flush()?;
