@@ -6,8 +6,8 @@ use serde_json::json;
 use sinew_wire::{
     text::is_unshowable,
     unitree::{
-        Inner, Kind, Message, NetworkStatus, Request, VALIDATED, VALIDATION_NEEDED, arm,
-        state::Faults, validation_answer_with,
+        FileRequest, Inner, Kind, Message, NetworkStatus, Request, VALIDATED, VALIDATION_NEEDED,
+        arm, mapping, state::Faults, validation_answer_with,
     },
 };
 
@@ -82,6 +82,9 @@ impl Robot {
             }
             Kind::Req => self.call(now, id, &message),
             Kind::RtcInnerReq => self.inner(id, &message),
+            Kind::Msg if message.topic() == stream::LIDAR_SWITCH => {
+                self.switch_lidar(now, message.data.as_ref());
+            }
             // Sticks, media and whatever else there may be have no effect here.
             _ => {}
         }
@@ -114,7 +117,7 @@ impl Robot {
 
     fn subscribe(&mut self, now: Instant, id: u32, topic: &str) {
         let Some(client) = self.unitree.clients.get_mut(&id) else { return };
-        if !stream::exists(topic) {
+        if !stream::exists(topic, self.unitree.options.go2_voxels) {
             let shown = topic.chars().filter(|c| !is_unshowable(*c));
             let topic: String = shown.take(MOST_ECHOED).collect();
             return client.say(&refusal(&format!("Invalid Topic.{topic}")));
@@ -134,6 +137,7 @@ impl Robot {
         let call = Call { client, service, id, api_id };
         match call.service.as_str() {
             arm::SERVICE => self.call_arm(now, &call, &parameter),
+            mapping::SERVICE => self.call_slam(now, &call, &parameter),
             _ => self.call_service(now, &call, &parameter),
         }
     }
@@ -141,6 +145,13 @@ impl Robot {
     fn inner(&mut self, id: u32, message: &Message) {
         let unitree = &mut self.unitree;
         let Some(client) = unitree.clients.get_mut(&id) else { return };
+        if let Ok(Some(FileRequest { uuid, path, .. })) = FileRequest::parse(message) {
+            // What is not there gets no answer: none is known.
+            if let Some(file) = unitree.slam.file(&path) {
+                client.send_file(&uuid, &file);
+            }
+            return;
+        }
         match Inner::parse(message) {
             Ok(Some(Inner::NetworkQuestion { uuid })) => {
                 let status = NetworkStatus::Wifi;
@@ -173,7 +184,7 @@ impl Robot {
             return client.close();
         }
         if client.probe_at.is_some_and(|due| due <= at) {
-            client.probe_at = Some(crate::later(at, PROBE_EVERY));
+            client.probe_at = Some(crate::later(now, PROBE_EVERY));
             let probe = format!("{:016x}", self.unitree.rng.u64(..));
             let content = json!({ "req_type": "rtt_probe_send_from_mechine", "uuid": probe });
             client.say(&Inner::RttProbe(content).message(true));
