@@ -49,7 +49,7 @@ pub use operator::{HAND_VELOCITY, Move, Script};
 pub use peer::{Channel, Peer, What};
 pub use player::EASE_VELOCITY;
 pub use robot::Robot;
-pub use spine::{Store, Stored, Touch};
+pub use spine::{Body, Store, Stored, Touch};
 pub use unitree::{
     ChannelCounters, KEEP_ALIVE, MAX_CHANNELS, MAX_MAPS, Md5, Place, UnitreeOptions, Walking,
 };

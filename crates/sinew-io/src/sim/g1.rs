@@ -15,7 +15,7 @@ use std::{
 };
 
 use sinew_robot::Origin;
-use sinew_sim::g1::{Options, Robot, Touch, discovery};
+use sinew_sim::g1::{Body, Options, Robot, Touch, discovery};
 
 use self::{datagrams::Datagrams, store::Store};
 use crate::{
@@ -147,6 +147,11 @@ impl G1Simulator {
     /// A hand on its arms.
     pub fn hand(&self) -> Hand {
         self.hand.clone()
+    }
+
+    /// What its body does now.
+    pub fn body(&self) -> Body {
+        self.hand.handle.state()
     }
 
     /// Where its teaching service listens.

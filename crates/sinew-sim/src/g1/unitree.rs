@@ -159,6 +159,11 @@ impl Unitree {
         }
     }
 
+    /// Where the robot stands, and the state of its motion control.
+    pub(super) const fn standing(&self) -> (Place, i64) {
+        (self.slam.body, self.services.fsm_id)
+    }
+
     /// The power was cut: channels close, and what was going on is lost.
     pub(super) fn restart(&mut self) {
         self.clients.values_mut().for_each(Client::cut);

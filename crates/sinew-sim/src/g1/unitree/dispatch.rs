@@ -17,6 +17,9 @@ use super::{
     stream::{self, Stream},
 };
 
+/// Channels that are remembered, those included that are to be closed: more come only to a caller
+/// that closes none.
+const MOST_KNOWN: usize = 1024;
 /// After so many wrong answers the channel is closed.
 const MAX_WRONG: u32 = 5;
 /// A client that is not validated by then is closed: it keeps others out.
@@ -34,6 +37,9 @@ impl Robot {
     pub(super) fn channel_opened(&mut self, now: Instant, id: u32) {
         let unitree = &mut self.unitree;
         unitree.counters.opened += 1;
+        if unitree.clients.len() >= MOST_KNOWN {
+            return;
+        }
         let mut client = Client::new(now, PATIENCE);
         if unitree.options.md5.is_none() || unitree.clients.len() >= MAX_CHANNELS {
             client.cut();

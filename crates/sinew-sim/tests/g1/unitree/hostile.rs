@@ -1,7 +1,7 @@
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use sinew_sim::g1::{MAX_CHANNELS, Mode, Options, Walking, What};
+use sinew_sim::g1::{Channel, MAX_CHANNELS, Mode, Options, Robot, Walking, What};
 use sinew_wire::unitree::{Form, MAX_JSON};
 
 use super::support::{Line, options};
@@ -154,4 +154,15 @@ proptest! {
         prop_assert_eq!(line.robot.mode(), Mode::Idle);
         prop_assert_eq!(line.robot.walking(), Walking::No);
     }
+}
+
+#[test]
+fn channels_that_nothing_closes_do_not_pile_up() {
+    let now = Instant::now();
+    let mut robot = Robot::new(options(), now);
+    for client in 0..3000 {
+        let channel = Channel { client, what: What::Opened };
+        robot.handle_channel(now, channel, b"");
+    }
+    assert_eq!(robot.channels(), 1024);
 }
