@@ -23,6 +23,7 @@
 //! ```
 
 mod action;
+pub mod building;
 mod clients;
 mod code;
 mod commands;
@@ -48,8 +49,10 @@ pub use operator::{HAND_VELOCITY, Move, Script};
 pub use peer::{Channel, Peer, What};
 pub use player::EASE_VELOCITY;
 pub use robot::Robot;
-pub use spine::{Store, Stored, Touch};
-pub use unitree::{ChannelCounters, KEEP_ALIVE, MAX_CHANNELS, UnitreeOptions};
+pub use spine::{Body, Store, Stored, Touch};
+pub use unitree::{
+    ChannelCounters, KEEP_ALIVE, MAX_CHANNELS, MAX_MAPS, Md5, Place, UnitreeOptions, Walking,
+};
 
 /// Most actions that are stored.
 pub const MAX_ACTIONS: usize = teach::MAX_ACTIONS as usize;

@@ -18,7 +18,7 @@ use std::{
 use sinew_robot::Origin;
 #[cfg(feature = "webrtc")]
 use sinew_sim::g1::UnitreeOptions;
-use sinew_sim::g1::{Options, Robot, Touch, discovery};
+use sinew_sim::g1::{Body, Options, Robot, Touch, discovery};
 
 #[cfg(not(feature = "webrtc"))]
 use self::datagrams::Datagrams;
@@ -189,6 +189,11 @@ impl G1Simulator {
     #[cfg(feature = "webrtc")]
     pub const fn webrtc_old(&self) -> Option<SocketAddr> {
         self.signalling[1]
+    }
+
+    /// What its body does now.
+    pub fn body(&self) -> Body {
+        self.hand.handle.state()
     }
 
     /// Where its teaching service listens.

@@ -8,7 +8,7 @@ use sinew_robot::RequestId;
 use sinew_wire::teach::{Layout, Message, Sequence, Status};
 
 use super::{
-    Counters, MAX_ACTIONS, MAX_RECORDING, Mode, Options, Output, Pose, StoredAction,
+    Body, Counters, MAX_ACTIONS, MAX_RECORDING, Mode, Options, Output, Pose, StoredAction,
     TEACHING_TIMEOUT,
     clients::Clients,
     joints::{Arms, STEP},
@@ -66,6 +66,8 @@ pub struct Robot {
     pub(super) touched: Vec<RequestId>,
     /// What comes and goes over data channels.
     pub(super) unitree: Unitree,
+    /// The body as it was last shown.
+    pub(super) seen: Body,
 }
 
 /// What the robot recorded itself.
@@ -105,10 +107,13 @@ impl Robot {
             }
         }
         let actions_left_out = (given - store.len()) as u64;
+        let arms = Arms::new(options.pose);
+        let unitree = Unitree::new(options.unitree, options.seed);
+        let seen = Body::new(arms.positions, &unitree);
         Robot {
             needs_opening: options.needs_opening,
             period: Duration::from_secs(1) / options.status_hz.clamp(1, 500),
-            arms: Arms::new(options.pose),
+            arms,
             operator: Operator::new(options.operator, options.seed),
             store,
             storing: Storing::default(),
@@ -124,7 +129,8 @@ impl Robot {
             step_at: None,
             restarts: options.restart_every.map(|every| (every, crate::later(now, every))),
             touched: Vec::new(),
-            unitree: Unitree::new(options.unitree, options.seed),
+            unitree,
+            seen,
         }
     }
 

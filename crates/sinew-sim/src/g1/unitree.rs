@@ -7,10 +7,16 @@
 mod arm;
 mod client;
 mod dispatch;
+mod map;
 mod presets;
+mod progress;
+mod scan;
 mod services;
+mod slam;
 mod states;
 mod stream;
+mod voxels;
+mod walk;
 
 use std::{
     collections::BTreeMap,
@@ -18,23 +24,33 @@ use std::{
 };
 
 use fastrand::Rng;
-use sinew_wire::unitree::{Fault, Form, Response};
+use sinew_wire::{
+    slam::Reading,
+    unitree::{Fault, Form, Response},
+};
 
-use self::{arm::Doing, client::Client, services::Services};
+use self::{arm::Doing, client::Client, services::Services, slam::Slam};
 use super::{Channel, Robot, What};
 
-pub use self::arm::KEEP_ALIVE;
+pub use self::{
+    arm::KEEP_ALIVE,
+    slam::MAX_MAPS,
+    walk::{Place, Walking},
+};
 
 /// Channels that are served at once; one more is closed as it opens.
 pub const MAX_CHANNELS: usize = 8;
 /// Answers that wait to be given, of all channels; calls beyond that get none.
 const MAX_ANSWERS: usize = 512;
 
+/// The digest of a message.
+pub type Md5 = fn(&[u8]) -> [u8; 16];
+
 /// How the data channel's side begins.
 #[derive(Debug, Clone)]
 pub struct UnitreeOptions {
     /// MD5, for the validation. Without it there is no data channel: one that opens is closed.
-    pub md5: Option<fn(&[u8]) -> [u8; 16]>,
+    pub md5: Option<Md5>,
     /// How often a client that was validated is asked again, if ever.
     pub revalidate_every: Option<Duration>,
     /// Whether the four taught actions from the factory are there. They are not among those of
@@ -46,6 +62,16 @@ pub struct UnitreeOptions {
     pub mode_machine: i64,
     /// Faults that there are.
     pub faults: Vec<Fault>,
+    /// How the points of clouds are laid out: real ones are packed.
+    pub layout: Reading,
+    /// Shots of the lidar in a cloud, at most 20,000. A real message that is known has 906 points.
+    pub points_per_cloud: usize,
+    /// Whether clouds come only to clients that have switched the saving of traffic off.
+    pub saves_traffic: bool,
+    /// Whether an operator leads the robot through all rooms while it maps.
+    pub patrol: bool,
+    /// Whether it has a GO2's lidar, too, on `rt/utlidar/voxel_map_compressed`.
+    pub go2_voxels: bool,
 }
 
 impl Default for UnitreeOptions {
@@ -57,6 +83,11 @@ impl Default for UnitreeOptions {
             fsm_id: 500,
             mode_machine: 4,
             faults: Vec::new(),
+            layout: Reading::Packed,
+            points_per_cloud: 906,
+            saves_traffic: true,
+            patrol: true,
+            go2_voxels: false,
         }
     }
 }
@@ -93,6 +124,7 @@ pub(super) struct Unitree {
     answers: Vec<Answer>,
     pub(super) arm: Doing,
     services: Services,
+    slam: Slam,
     counters: ChannelCounters,
 }
 
@@ -122,8 +154,14 @@ impl Unitree {
             clients: BTreeMap::new(),
             answers: Vec::new(),
             arm: Doing::Nothing,
+            slam: Slam::new(seed ^ 0x006c_6964_6172),
             counters: ChannelCounters::default(),
         }
+    }
+
+    /// Where the robot stands, and the state of its motion control.
+    pub(super) const fn standing(&self) -> (Place, i64) {
+        (self.slam.body, self.services.fsm_id)
     }
 
     /// The power was cut: channels close, and what was going on is lost.
@@ -132,6 +170,7 @@ impl Unitree {
         self.answers.clear();
         self.arm = Doing::Nothing;
         self.services = Services::new(&self.options);
+        self.slam.restart();
     }
 
     fn answer_later(&mut self, due: Instant, call: &Call, code: i64, data: &str) {
@@ -154,7 +193,7 @@ impl Unitree {
     fn due(&self) -> Option<Instant> {
         let answers = self.answers.iter().map(|answer| answer.due);
         let clients = self.clients.values().filter_map(Client::due);
-        answers.chain(clients).chain(self.arm.due()).min()
+        answers.chain(clients).chain(self.arm.due()).chain(self.slam.due()).min()
     }
 }
 
@@ -189,7 +228,7 @@ impl Robot {
         if !room {
             return None;
         }
-        let mut ways = [Client::take_reply, Client::take_newest].into_iter();
+        let mut ways = [Client::take_reply, Client::take_newest, Client::take_slice].into_iter();
         let (client, form, message) = ways.find_map(|take| {
             let mut all = clients.iter_mut();
             all.find_map(|(id, client)| take(client).map(|(form, message)| (*id, form, message)))
@@ -225,6 +264,9 @@ impl Robot {
         }
         if unitree.arm.due().is_some_and(|due| due <= at) {
             return self.step_arm(at);
+        }
+        if unitree.slam.due().is_some_and(|due| due <= at) {
+            return self.step_slam(at, now);
         }
         self.step_clients(at, now);
     }

@@ -238,12 +238,8 @@ impl Robot {
 
     /// Whether the arms are free, and the body's state allows them to be moved.
     fn may_move(&self) -> Result<(), i64> {
-        let stands = !self.is_walking();
-        let allowed = match self.fsm_id() {
-            500 | 501 => true,
-            801 => stands,
-            _ => false,
-        };
+        // Running, the arms are needed.
+        let allowed = self.can_walk() && !(self.fsm_id() == 801 && self.is_walking());
         let busy = self.playing.is_some() || self.maintained.is_some() || self.is_recording();
         match &self.unitree.arm {
             _ if !allowed => Err(WRONG_STATE),

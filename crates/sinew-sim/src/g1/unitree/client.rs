@@ -4,7 +4,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sinew_wire::unitree::{Form, Message};
+use sinew_wire::unitree::{FileSlice, Form, Message};
 
 use super::stream::Stream;
 
@@ -13,6 +13,11 @@ use super::stream::Stream;
 const MAX_REPLIES: usize = 1024;
 /// Bytes of them.
 const MAX_BYTES: usize = 4 << 20;
+
+/// Characters of a slice of a file: as many as the library sends.
+const SLICE: usize = 61_440;
+/// Slices that may wait when another file is asked for.
+const MAX_SLICES: usize = 32;
 
 /// A client of the data channel.
 #[derive(Debug, Clone)]
@@ -28,6 +33,9 @@ pub(super) struct Client {
     pub(super) streams: BTreeMap<Stream, Option<Instant>>,
     /// Whether the robot may send as much as there is.
     pub(super) takes_all: bool,
+    /// Whether it got the map that was loaded last.
+    pub(super) has_map: bool,
+    files: VecDeque<FileSlice>,
     replies: VecDeque<Vec<u8>>,
     bytes: usize,
     newest: BTreeMap<Stream, (Form, Vec<u8>)>,
@@ -54,6 +62,8 @@ impl Client {
             probe_at: None,
             streams: BTreeMap::new(),
             takes_all: false,
+            has_map: false,
+            files: VecDeque::new(),
             replies: VecDeque::new(),
             bytes: 0,
             newest: BTreeMap::new(),
@@ -68,6 +78,7 @@ impl Client {
         (self.ask_at, self.probe_at) = (None, None);
         self.streams.clear();
         self.newest.clear();
+        self.files.clear();
     }
 
     /// Closes the channel with nothing more.
@@ -107,6 +118,18 @@ impl Client {
         if !self.is_closing {
             self.newest.insert(stream, (form, bytes));
         }
+    }
+
+    /// A file, unless too much of others waits.
+    pub(super) fn send_file(&mut self, uuid: &str, file: &[u8]) {
+        if self.files.len() < MAX_SLICES && !self.is_closing {
+            self.files.extend(FileSlice::cut(uuid, file, SLICE));
+        }
+    }
+
+    pub(super) fn take_slice(&mut self) -> Option<(Form, Vec<u8>)> {
+        let slice = self.files.pop_front()?;
+        Some((Form::Text, slice.emit().into_bytes()))
     }
 
     pub(super) fn unsubscribe(&mut self, stream: Stream) {

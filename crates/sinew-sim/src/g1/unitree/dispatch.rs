@@ -6,8 +6,8 @@ use serde_json::json;
 use sinew_wire::{
     text::is_unshowable,
     unitree::{
-        Inner, Kind, Message, NetworkStatus, Request, VALIDATED, VALIDATION_NEEDED, arm,
-        state::Faults, validation_answer_with,
+        FileRequest, Inner, Kind, Message, NetworkStatus, Request, VALIDATED, VALIDATION_NEEDED,
+        arm, mapping, state::Faults, validation_answer_with,
     },
 };
 
@@ -17,6 +17,9 @@ use super::{
     stream::{self, Stream},
 };
 
+/// Channels that are remembered, those included that are to be closed: more come only to a caller
+/// that closes none.
+const MOST_KNOWN: usize = 1024;
 /// After so many wrong answers the channel is closed.
 const MAX_WRONG: u32 = 5;
 /// A client that is not validated by then is closed: it keeps others out.
@@ -34,6 +37,9 @@ impl Robot {
     pub(super) fn channel_opened(&mut self, now: Instant, id: u32) {
         let unitree = &mut self.unitree;
         unitree.counters.opened += 1;
+        if unitree.clients.len() >= MOST_KNOWN {
+            return;
+        }
         let mut client = Client::new(now, PATIENCE);
         if unitree.options.md5.is_none() || unitree.clients.len() >= MAX_CHANNELS {
             client.cut();
@@ -82,6 +88,9 @@ impl Robot {
             }
             Kind::Req => self.call(now, id, &message),
             Kind::RtcInnerReq => self.inner(id, &message),
+            Kind::Msg if message.topic() == stream::LIDAR_SWITCH => {
+                self.switch_lidar(now, message.data.as_ref());
+            }
             // Sticks, media and whatever else there may be have no effect here.
             _ => {}
         }
@@ -114,7 +123,7 @@ impl Robot {
 
     fn subscribe(&mut self, now: Instant, id: u32, topic: &str) {
         let Some(client) = self.unitree.clients.get_mut(&id) else { return };
-        if !stream::exists(topic) {
+        if !stream::exists(topic, self.unitree.options.go2_voxels) {
             let shown = topic.chars().filter(|c| !is_unshowable(*c));
             let topic: String = shown.take(MOST_ECHOED).collect();
             return client.say(&refusal(&format!("Invalid Topic.{topic}")));
@@ -134,6 +143,7 @@ impl Robot {
         let call = Call { client, service, id, api_id };
         match call.service.as_str() {
             arm::SERVICE => self.call_arm(now, &call, &parameter),
+            mapping::SERVICE => self.call_slam(now, &call, &parameter),
             _ => self.call_service(now, &call, &parameter),
         }
     }
@@ -141,6 +151,13 @@ impl Robot {
     fn inner(&mut self, id: u32, message: &Message) {
         let unitree = &mut self.unitree;
         let Some(client) = unitree.clients.get_mut(&id) else { return };
+        if let Ok(Some(FileRequest { uuid, path, .. })) = FileRequest::parse(message) {
+            // What is not there gets no answer: none is known.
+            if let Some(file) = unitree.slam.file(&path) {
+                client.send_file(&uuid, &file);
+            }
+            return;
+        }
         match Inner::parse(message) {
             Ok(Some(Inner::NetworkQuestion { uuid })) => {
                 let status = NetworkStatus::Wifi;
@@ -173,7 +190,7 @@ impl Robot {
             return client.close();
         }
         if client.probe_at.is_some_and(|due| due <= at) {
-            client.probe_at = Some(crate::later(at, PROBE_EVERY));
+            client.probe_at = Some(crate::later(now, PROBE_EVERY));
             let probe = format!("{:016x}", self.unitree.rng.u64(..));
             let content = json!({ "req_type": "rtt_probe_send_from_mechine", "uuid": probe });
             client.say(&Inner::RttProbe(content).message(true));

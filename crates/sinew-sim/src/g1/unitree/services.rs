@@ -22,6 +22,8 @@ const PROTECTED: i64 = 5202;
 
 /// States of the motion control in which the robot balances by itself.
 const BALANCED: [i64; 5] = [4, 200, 500, 501, 801];
+/// Those in which it can walk.
+const WALKS: [i64; 3] = [500, 501, 801];
 const DAMPED: i64 = 1;
 
 /// The software that the imitated robot has.
@@ -163,7 +165,7 @@ impl Robot {
             _ => Err(NO_SUCH_CALL),
         };
         if self.unitree.services.fsm_id != was {
-            self.fsm_changed();
+            self.fsm_changed(now);
         }
         self.answer_call(now, LATENCY, call, done);
     }
@@ -188,11 +190,18 @@ impl Robot {
         self.unitree.services.fsm_id
     }
 
-    /// Without balance nothing goes on.
-    fn fsm_changed(&mut self) {
-        if !BALANCED.contains(&self.unitree.services.fsm_id) {
-            self.break_off_arm();
-            self.end_play();
+    /// Whether the motion control can walk, and the arms may move.
+    pub(super) fn can_walk(&self) -> bool {
+        WALKS.contains(&self.unitree.services.fsm_id)
+    }
+
+    /// Where it cannot walk, nothing goes on.
+    fn fsm_changed(&mut self, now: Instant) {
+        if self.can_walk() {
+            return self.rouse_slam(now);
         }
+        self.break_off_arm();
+        self.end_play();
+        self.end_walk(now);
     }
 }

@@ -44,6 +44,7 @@ impl Robot {
                 "volume": self.unitree.services.volume,
             })),
             Stream::Services => text(Service::json(&self.unitree.services.all)),
+            stream => self.slam_content(stream, at)?,
         };
         let message = Message::with_data(Kind::Msg, stream.topic(), data);
         Some((Form::Text, message.emit().into_bytes()))
@@ -52,10 +53,6 @@ impl Robot {
     /// The mode of the motion control's state: 1 moves, 0 stands.
     pub(super) fn fsm_mode(&self) -> i64 {
         i64::from(self.is_walking())
-    }
-
-    pub(super) fn is_walking(&self) -> bool {
-        false
     }
 
     fn low_state(&self) -> LowState {

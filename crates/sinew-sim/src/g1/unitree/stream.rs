@@ -16,11 +16,26 @@ pub(super) enum Stream {
     SecondaryImu,
     MultipleState,
     Services,
+    MappingOdom,
+    RelocationOdom,
+    SlamControl,
+    SlamPosition,
+    SlamMapping,
+    SlamRobot,
+    KeyInfo,
+    MappingPoints,
+    RelocationPoints,
+    Voxels,
+    GlobalMap,
 }
+
+const VOXELS: &str = "rt/utlidar/voxel_map_compressed";
+/// Where a GO2's lidar is switched.
+pub(super) const LIDAR_SWITCH: &str = "rt/utlidar/switch";
 
 /// Topic, what it carries, and its period in milliseconds; 0 for what comes by itself. The rates
 /// of arm state and services are a real robot's, the others are supposed.
-const STREAMS: [(&str, Stream, u64); 8] = [
+const STREAMS: [(&str, Stream, u64); 19] = [
     ("rt/arm/action/state", Stream::ArmState, 102),
     ("rt/lf/lowstate", Stream::LowState, 50),
     ("rt/lf/sportmodestate", Stream::SportState, 100),
@@ -29,6 +44,17 @@ const STREAMS: [(&str, Stream, u64); 8] = [
     ("rt/lf/secondary_imu", Stream::SecondaryImu, 50),
     ("rt/multiplestate", Stream::MultipleState, 1000),
     ("rt/servicestate", Stream::Services, 5000),
+    ("rt/unitree/slam_mapping/odom", Stream::MappingOdom, 100),
+    ("rt/unitree/slam_relocation/odom", Stream::RelocationOdom, 100),
+    ("rt/slam_info", Stream::SlamControl, 200),
+    ("rt/slam_info", Stream::SlamPosition, 200),
+    ("rt/slam_info", Stream::SlamMapping, 200),
+    ("rt/slam_info", Stream::SlamRobot, 2000),
+    ("rt/slam_key_info", Stream::KeyInfo, 0),
+    ("rt/unitree/slam_mapping/points", Stream::MappingPoints, 0),
+    ("rt/unitree/slam_relocation/points", Stream::RelocationPoints, 0),
+    (VOXELS, Stream::Voxels, 0),
+    ("rt/unitree/slam_relocation/global_map", Stream::GlobalMap, 0),
 ];
 
 impl Stream {
@@ -50,10 +76,11 @@ impl Stream {
 }
 
 /// Whether a topic can be subscribed to. Of what a G1 publishes, states come under `rt/lf` only,
-/// and there is nothing of a GO2's lidar.
-pub(super) fn exists(topic: &str) -> bool {
+/// and there is nothing of a GO2's lidar unless the robot is to have one.
+pub(super) fn exists(topic: &str, go2_voxels: bool) -> bool {
     const NOT_HERE: [&str; 3] = ["rt/utlidar/", "rt/uslam/", "rt/sportmodestate"];
+    let go2 = go2_voxels && [VOXELS, LIDAR_SWITCH].contains(&topic);
     let known = || TOPICS.iter().any(|row| row.topic == topic);
     let here = || !NOT_HERE.iter().any(|prefix| topic.starts_with(prefix));
-    service_of(topic).is_some() || Stream::of(topic).next().is_some() || known() && here()
+    go2 || service_of(topic).is_some() || known() && here()
 }
