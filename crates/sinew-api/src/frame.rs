@@ -16,7 +16,10 @@
 
 use std::{fmt, ops::Range};
 
-use sinew_robot::{mapping::Pose, text::is_unshowable};
+use sinew_robot::{
+    mapping::{Cloud, Pose},
+    text::is_unshowable,
+};
 
 /// What the header takes without the name.
 pub const FIXED: usize = 96;
@@ -47,7 +50,7 @@ pub enum Kind {
 /// What stands before the points.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Header<'a> {
-    /// The frame's number, for `Ack`. Those of a topic rise.
+    /// The frame's number, for `Ack`. Those of an epoch rise.
     pub sequence: u64,
     /// When it was seen, microseconds since 1970.
     pub time_us: u64,
@@ -103,6 +106,14 @@ pub enum Error {
     Name,
     /// A place that is no number, or a step that is not over 0.
     Number,
+}
+
+/// The frame of a cloud as its robot sent it.
+pub fn of_cloud(cloud: &Cloud, time_us: u64, epoch: u32) -> Vec<u8> {
+    let Cloud { sequence, origin, unit, points, pose, frame } = cloud;
+    let (sequence, pose, origin, unit) = (*sequence, *pose, *origin, *unit);
+    let header = Header { sequence, time_us, epoch, robot: 0, name: frame, pose, origin, unit };
+    self::cloud(&header, points)
 }
 
 /// A frame of topic `cloud`.

@@ -60,7 +60,7 @@ pub(crate) struct Client {
     /// What happened while a reply was waited for.
     events: VecDeque<Event>,
     /// The daemon itself, when it runs in this process.
-    daemon: Option<Running>,
+    _daemon: Option<Running>,
 }
 
 impl Daemon {
@@ -73,6 +73,12 @@ impl Daemon {
     /// The robot that was asked for.
     pub(crate) fn robot(&self) -> Option<&str> {
         self.robot.as_deref()
+    }
+
+    /// Whether it runs in this process.
+    #[cfg(feature = "g1")]
+    pub(crate) fn is_own(&self) -> bool {
+        self.link.is_some()
     }
 
     /// The token that was given.
@@ -103,7 +109,7 @@ impl Daemon {
             name: own_name(),
             requests: 0,
             events: VecDeque::new(),
-            daemon,
+            _daemon: daemon,
         };
         let (token, name) = (self.token.clone(), Some(client.name.clone()));
         // Without a token there is no answer that a stop should wait for.
@@ -243,12 +249,6 @@ impl Client {
     /// What the daemon calls this client.
     pub(crate) fn name(&self) -> &str {
         &self.name
-    }
-
-    /// Whether the daemon runs in this process.
-    #[cfg(feature = "g1")]
-    pub(crate) fn is_alone(&self) -> bool {
-        self.daemon.is_some()
     }
 
     /// Has all that is asked from now on be for this robot.

@@ -1,6 +1,6 @@
 use proptest::{option, prelude::*};
 use sinew_api::frame::{self, Error, FIXED, Frame, Header, Kind};
-use sinew_robot::mapping::Pose;
+use sinew_robot::mapping::{Cloud, Pose};
 
 fn header(name: &str) -> Header<'_> {
     Header {
@@ -37,6 +37,31 @@ fn the_bytes_are_those_of_the_page() {
     assert_eq!(words[12], *b"map\0\0\0\0\0");
     assert_eq!(frame[104..], [1, 0, 2, 0, 4, 3, 5, 0, 6, 0, 7, 0]);
     assert_eq!(frame::sequence(&frame), Some(0x0102_0304_0506_0708));
+}
+
+#[test]
+fn a_cloud_is_sent_as_it_came() {
+    let cloud = Cloud {
+        sequence: 9,
+        origin: [1.0, 2.0, 3.0],
+        unit: 0.01,
+        points: vec![[1, 2, 3], [4, 5, 65535]],
+        pose: None,
+        frame: "odom".into(),
+    };
+    let bytes = frame::of_cloud(&cloud, 77, 2);
+    let frame = Frame::read(&bytes).unwrap();
+    let origin = [1.0, 2.0, 3.0];
+    let header = Header {
+        sequence: 9,
+        time_us: 77,
+        epoch: 2,
+        name: "odom",
+        origin,
+        unit: 0.01,
+        ..Header::default()
+    };
+    assert_eq!((&frame.header, points(&frame)), (&header, vec![vec![1, 2, 3], vec![4, 5, 65535]]));
 }
 
 #[test]

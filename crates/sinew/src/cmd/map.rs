@@ -137,7 +137,7 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     }
     if let Verb::Download { name, file, force } = &args.verb {
         let wanted = download::Wanted { name, file: file.as_deref(), force: *force };
-        return download::run(client, args.daemon.token(), &wanted, json);
+        return download::run(client, &args.daemon, &wanted, json);
     }
     let data = ask(client, &request)?;
     if json {

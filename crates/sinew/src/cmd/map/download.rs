@@ -18,7 +18,7 @@ use tempfile::Builder;
 use super::{ask, note};
 use crate::{
     DONE,
-    client::{self, Client},
+    client::{self, Client, Daemon},
     output::printable_json,
     phrases::Refused,
     progress::Progress,
@@ -46,7 +46,7 @@ pub(super) fn check_free(file: &Path) -> anyhow::Result<()> {
 
 pub(super) fn run(
     client: &mut Client,
-    token: Option<&str>,
+    daemon: &Daemon,
     wanted: &Wanted<'_>,
     json: bool,
 ) -> anyhow::Result<u8> {
@@ -54,11 +54,11 @@ pub(super) fn run(
     let mut data = ask(client, &Request::Download { name: wanted.name.into() })?;
     let kept = data["file"].as_str().unwrap_or("?").to_owned();
     if let Some(file) = wanted.file {
-        let mut map: Box<dyn Read> = match client.is_alone() {
+        let mut map: Box<dyn Read> = match daemon.is_own() {
             true => Box::new(File::open(&kept).with_context(|| format!("cannot read {kept}"))?),
             false => {
                 let robot = robot.map(|robot| robot.name).unwrap_or_default();
-                Box::new(get(client, token, &robot, wanted.name, &kept)?)
+                Box::new(get(client, daemon.token(), &robot, wanted.name, &kept)?)
             }
         };
         let written = write(&mut map, data["bytes"].as_u64(), wanted)?;

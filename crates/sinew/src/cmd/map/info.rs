@@ -57,6 +57,8 @@ fn last_cloud(cloud: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::f64::consts::FRAC_PI_4;
+
     use serde_json::json;
     use sinew_robot::mapping::{Bounds, Info, LastCloud, Pose};
 
@@ -71,7 +73,7 @@ mod tests {
     fn what_is_known_is_told() {
         let bounds = Bounds { min: [-1.0, 0.0, 0.0], max: [5.0, 5.5, 3.125] };
         let last_cloud = Some(LastCloud { points: 4512, bounds, age_ms: 110 });
-        let pose = Some(Pose { x: 1.204, y: -0.3, z: 0.0, yaw: 0.7854 });
+        let pose = Some(Pose { x: 1.204, y: -0.3, z: 0.0, yaw: FRAC_PI_4 });
         let mapping = Info { mapping: true, clouds: 120, last_cloud, pose, ..Info::default() };
         assert_eq!(
             told(&mapping),
