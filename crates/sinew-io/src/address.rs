@@ -1,9 +1,9 @@
-use std::{fmt, path::PathBuf, str::FromStr};
+use std::{borrow::Cow, fmt, path::PathBuf, str::FromStr};
 
 use sinew_wire::teach::{Layout, PORT};
 
-/// Where a robot is: `serial:/dev/ttyS3?baud=115200`, `udp:192.168.86.3:49504?layout=compact`, or
-/// `sim:` for one that is simulated.
+/// Where a robot is: `serial:/dev/ttyS3?baud=115200`, `udp:192.168.86.3:49504?layout=compact`,
+/// `webrtc:192.168.86.3?key_file=g1.key`, or `sim:` for one that is simulated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Address {
@@ -22,6 +22,17 @@ pub enum Address {
         port: u16,
         /// The layout to speak.
         layout: Layout,
+    },
+    /// A robot's data channel.
+    WebRtc {
+        /// Its name or address, which is looked up when the link is opened.
+        host: String,
+        /// Where its signalling listens; without one, the ports that robots use are tried.
+        port: Option<u16>,
+        /// A file with its own key.
+        key_file: Option<PathBuf>,
+        /// Only this interface, by name or address.
+        interface: Option<String>,
     },
     /// A simulated robot in this process.
     Sim {
@@ -58,8 +69,11 @@ impl FromStr for Address {
                 .parse()
                 .map_err(|_| AddressError(format!("{name}: wanted a number, got {value:?}"))),
         };
-        let only = |known: &str| match options.iter().find(|(key, _)| *key != known) {
-            Some((key, _)) => Err(AddressError(format!("{scheme}: wanted {known}, got {key:?}"))),
+        let only = |known: &[&str]| match options.iter().find(|(key, _)| !known.contains(key)) {
+            Some((key, _)) => {
+                let known = known.join(" or ");
+                Err(AddressError(format!("{scheme}: wanted {known}, got {key:?}")))
+            }
             None => Ok(()),
         };
         match scheme {
@@ -67,19 +81,19 @@ impl FromStr for Address {
                 wrong("serial: wanted a device, as in serial:/dev/ttyS3".into())
             }
             "serial" => {
-                only("baud")?;
+                only(&["baud"])?;
                 let baud = number("baud", DEFAULT_BAUD.into())?;
                 let baud = u32::try_from(baud).ok().filter(|baud| *baud > 0);
                 let Some(baud) = baud else { return wrong("baud: out of range".into()) };
                 Ok(Address::Serial { path: path.into(), baud })
             }
             "sim" if path.is_empty() => {
-                only("seed")?;
+                only(&["seed"])?;
                 Ok(Address::Sim { seed: number("seed", 1)? })
             }
             "sim" => wrong(format!("sim: takes no path, got {path:?}")),
             "udp" => {
-                only("layout")?;
+                only(&["layout"])?;
                 let layout = match options.first() {
                     None | Some((_, "documented")) => Layout::Documented,
                     Some((_, "compact")) => Layout::Compact,
@@ -89,30 +103,42 @@ impl FromStr for Address {
                         ));
                     }
                 };
-                match host_and_port(path) {
-                    Some((host, port)) => Ok(Address::Udp { host, port, layout }),
-                    None => wrong(format!("udp: wanted HOST or HOST:PORT, got {path:?}")),
-                }
+                let (host, port) = host_and_port(scheme, path)?;
+                Ok(Address::Udp { host, port: port.unwrap_or(PORT), layout })
             }
-            "webrtc" | "replay" => wrong(format!("{scheme}: links are not supported yet")),
-            _ => wrong(format!("{scheme:?}: wanted serial:, udp: or sim:")),
+            "webrtc" => {
+                only(&["key_file", "interface"])?;
+                let option = |name: &str| match options.iter().find(|(key, _)| *key == name) {
+                    Some((_, "")) => Err(AddressError(format!("{name}: wanted a value"))),
+                    found => Ok(found.map(|(_, value)| *value)),
+                };
+                let (host, port) = host_and_port(scheme, path)?;
+                let key_file = option("key_file")?.map(PathBuf::from);
+                let interface = option("interface")?.map(String::from);
+                Ok(Address::WebRtc { host, port, key_file, interface })
+            }
+            "replay" => wrong(format!("{scheme}: links are not supported yet")),
+            _ => wrong(format!("{scheme:?}: wanted serial:, udp:, webrtc: or sim:")),
         }
     }
 }
 
 /// `HOST`, `HOST:PORT`, `[ADDRESS]` or `[ADDRESS]:PORT`.
-fn host_and_port(text: &str) -> Option<(String, u16)> {
-    let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((host, "")) => (host, None),
-        Some((host, port)) => (host, Some(port.strip_prefix(':')?)),
-        None => match text.split_once(':') {
-            Some((host, port)) => (host, Some(port)),
-            None => (text, None),
-        },
+fn host_and_port(scheme: &str, text: &str) -> Result<(String, Option<u16>), AddressError> {
+    let cut = || {
+        let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((host, "")) => (host, None),
+            Some((host, port)) => (host, Some(port.strip_prefix(':')?)),
+            None => match text.split_once(':') {
+                Some((host, port)) => (host, Some(port)),
+                None => (text, None),
+            },
+        };
+        let port = port.map(str::parse).transpose().ok()?;
+        let is_host = |letter: char| letter.is_ascii_alphanumeric() || "-_.:%".contains(letter);
+        (!host.is_empty() && host.chars().all(is_host)).then(|| (host.into(), port))
     };
-    let port = port.map_or(Some(PORT), |port| port.parse().ok())?;
-    let is_host = |letter: char| letter.is_ascii_alphanumeric() || "-_.:%".contains(letter);
-    (!host.is_empty() && host.chars().all(is_host)).then(|| (host.into(), port))
+    cut().ok_or_else(|| AddressError(format!("{scheme}: wanted HOST or HOST:PORT, got {text:?}")))
 }
 
 impl Address {
@@ -121,6 +147,7 @@ impl Address {
         match self {
             Address::Serial { .. } => "serial",
             Address::Udp { .. } => "udp",
+            Address::WebRtc { .. } => "webrtc",
             Address::Sim { .. } => "sim",
         }
     }
@@ -132,17 +159,35 @@ impl fmt::Display for Address {
             Address::Serial { path, baud: DEFAULT_BAUD } => write!(f, "serial:{}", path.display()),
             Address::Serial { path, baud } => write!(f, "serial:{}?baud={baud}", path.display()),
             Address::Udp { host, port, layout } => {
-                match host.contains(':') {
-                    true => write!(f, "udp:[{host}]:{port}")?,
-                    false => write!(f, "udp:{host}:{port}")?,
-                }
+                write!(f, "udp:{}:{port}", bracketed(host))?;
                 match layout {
                     Layout::Documented => Ok(()),
                     layout => write!(f, "?layout={layout}"),
                 }
             }
+            Address::WebRtc { host, port, key_file, interface } => {
+                write!(f, "webrtc:{}", bracketed(host))?;
+                if let Some(port) = port {
+                    write!(f, ":{port}")?;
+                }
+                let key_file = key_file.as_ref().map(|path| format!("key_file={}", path.display()));
+                let interface = interface.as_ref().map(|name| format!("interface={name}"));
+                let options = key_file.into_iter().chain(interface);
+                for (option, sign) in options.zip(["?", "&"]) {
+                    write!(f, "{sign}{option}")?;
+                }
+                Ok(())
+            }
             Address::Sim { seed } => write!(f, "sim:?seed={seed}"),
         }
+    }
+}
+
+/// A host as it stands before a port.
+fn bracketed(host: &str) -> Cow<'_, str> {
+    match host.contains(':') {
+        true => format!("[{host}]").into(),
+        false => host.into(),
     }
 }
 

@@ -171,7 +171,7 @@ impl Entry {
     pub fn is_stream(&self) -> bool {
         match self.link {
             Address::Serial { .. } => true,
-            Address::Udp { .. } => false,
+            Address::Udp { .. } | Address::WebRtc { .. } => false,
             Address::Sim { .. } => self.kind.schemes().contains(&"serial"),
         }
     }

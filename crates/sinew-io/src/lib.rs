@@ -40,7 +40,7 @@ pub use link::{Around, Link};
 #[cfg(all(feature = "sim", feature = "webrtc"))]
 pub use link::{Both, Habits, Signalling, UdpServer, WebRtcServer, WebRtcServerOptions};
 #[cfg(feature = "webrtc")]
-pub use link::{OpenSsl, WebRtcLink, WebRtcOptions};
+pub use link::{KeyFile, OpenSsl, WebRtcLink, WebRtcOptions};
 pub use priority::{FAVOURED, favour, may_have_real_time, step_back};
 pub use pty::Pty;
 pub use tell::Listener;

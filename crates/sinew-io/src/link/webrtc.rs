@@ -7,6 +7,7 @@ mod connection;
 mod dcep;
 mod dtls;
 mod http;
+mod key_file;
 mod negotiate;
 mod ports;
 mod sdp;
@@ -17,5 +18,6 @@ use super::Link;
 
 pub use ciphers::OpenSsl;
 pub use client::{WebRtcLink, WebRtcOptions};
+pub use key_file::KeyFile;
 #[cfg(feature = "sim")]
 pub use server::{Both, Habits, Signalling, WebRtcServer, WebRtcServerOptions};

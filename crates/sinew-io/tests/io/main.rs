@@ -17,3 +17,5 @@ mod teaching;
 #[cfg(target_os = "linux")]
 mod unacknowledged;
 mod vacuum;
+#[cfg(all(feature = "sim", feature = "webrtc"))]
+mod webrtc;
