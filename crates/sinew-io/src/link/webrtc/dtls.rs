@@ -117,6 +117,7 @@ struct Dtls {
     /// What str0m is told about the handshake, once.
     news: VecDeque<News>,
     received: VecDeque<Vec<u8>>,
+    record: Vec<u8>,
     close_sent: bool,
     close_received: bool,
     now: Instant,
@@ -147,6 +148,7 @@ impl Dtls {
             is_connected: false,
             news: VecDeque::new(),
             received: VecDeque::new(),
+            record: vec![0; RECORD],
             close_sent: false,
             close_received: false,
             now,
@@ -186,11 +188,10 @@ impl Dtls {
 
     /// Reads all records that have come.
     fn read(&mut self) -> Result<(), DtlsImplError> {
-        let mut record = vec![0; RECORD];
         loop {
-            match self.stream.ssl_read(&mut record) {
+            match self.stream.ssl_read(&mut self.record) {
                 Ok(count) => {
-                    let mut packet = record[..count].to_vec();
+                    let mut packet = self.record[..count].to_vec();
                     if self.habits.own_dcep {
                         dcep::incoming(&mut packet);
                     }
@@ -252,6 +253,10 @@ impl DtlsInstance for Dtls {
     }
 
     fn handle_packet(&mut self, packet: &[u8]) -> Result<(), DtlsImplError> {
+        // Nothing at all would be the end of the stream to OpenSSL.
+        if packet.is_empty() {
+            return Ok(());
+        }
         self.stream.get_mut().incoming.push_back(packet.to_vec());
         if !self.is_connected {
             self.shake_hands()?;
