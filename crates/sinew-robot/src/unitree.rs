@@ -20,18 +20,30 @@
 //! alone, gets the next number from [`FIRST_TAUGHT`] on when its name is first seen, and keeps it
 //! for as long as the session lives, whatever is taught or deleted meanwhile.
 
+mod actions;
+mod arm;
+mod calls;
+mod channel;
 mod clock;
+mod cloud;
+mod download;
 mod event;
 mod outbox;
+mod receive;
+mod recorder;
 mod request;
 mod session;
 mod settings;
 pub mod signalling;
+mod slam;
 mod spine;
 mod state;
+mod stopping;
+mod topics;
+mod walk;
+mod words;
 
-/// The lowest number of a taught action.
-pub const FIRST_TAUGHT: u32 = 1001;
+pub use actions::FIRST_TAUGHT;
 pub use event::Event;
 pub use request::{Reply, Request};
 pub use session::Session;

@@ -44,8 +44,8 @@ pub(super) enum Sort {
     Periodic,
     /// Keeps a recording going.
     KeepAlive,
-    /// Changes something in the robot.
-    Action,
+    /// Sets the robot in motion.
+    Motion,
     /// Anything else.
     Plain,
 }
@@ -118,7 +118,7 @@ impl Session {
     /// Sends a stop before everything else.
     pub(super) fn send_urgently(&mut self, text: String) {
         if self.is_open() {
-            self.outbox.urgent.push_back(Message { sort: Sort::Action, text });
+            self.outbox.urgent.push_back(Message { sort: Sort::Plain, text });
         }
     }
 

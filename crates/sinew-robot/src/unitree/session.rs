@@ -1,17 +1,36 @@
-use std::{sync::Arc, time::Instant};
+use std::time::Instant;
 
-use sinew_wire::unitree::Form;
-
-use super::{LinkState, Request, Settings, State, clock::Clock, outbox::Outbox};
-use crate::{Code, Order, Origin, Refusal, RequestId, teach::Carries};
+use super::{
+    Event, LinkState, Request, Settings, State, actions::Actions, arm::ArmLane, calls::Calls,
+    channel::Channel, clock::Clock, download::Downloads, outbox::Outbox, recorder::Recorder,
+    slam::SlamLane, stopping::Stopping, walk::Walking,
+};
+use crate::{
+    Code, Order, Origin, Refusal, RequestId,
+    teach::{Carries, RobotRequest},
+};
 
 /// A G1, from the client's side of its data channel.
+///
+/// Requests of the arms are carried out one after the other, and so are those of the SLAM service;
+/// stops overtake both.
 #[derive(Debug)]
 pub struct Session {
     pub(super) settings: Settings,
     pub(super) clock: Clock,
     pub(super) state: State,
     pub(super) outbox: Outbox,
+    pub(super) channel: Channel,
+    pub(super) calls: Calls,
+    pub(super) actions: Actions,
+    pub(super) arm: ArmLane,
+    pub(super) recorder: Recorder,
+    pub(super) slam: SlamLane,
+    pub(super) walking: Walking,
+    pub(super) downloads: Downloads,
+    pub(super) stopping: Option<Stopping>,
+    /// When a cloud that does not add up was last told of.
+    pub(super) clouds_told: Option<Instant>,
     last_id: RequestId,
 }
 
@@ -21,30 +40,159 @@ impl Session {
 
     /// A session that waits for its channel.
     pub fn new(settings: Settings, now: Instant) -> Self {
-        let clock = Clock::new(now, settings.unix_time);
-        let (state, outbox) = (State::new(), Outbox::default());
-        Session { settings, clock, state, outbox, last_id: 0 }
+        Session {
+            clock: Clock::new(now, settings.unix_time),
+            state: State::new(),
+            outbox: Outbox::default(),
+            channel: Channel::new(now),
+            calls: Calls::new(settings.seed),
+            actions: Actions::default(),
+            arm: ArmLane::default(),
+            recorder: Recorder::default(),
+            slam: SlamLane::default(),
+            walking: Walking::default(),
+            downloads: Downloads::default(),
+            stopping: None,
+            clouds_told: None,
+            last_id: 0,
+            settings,
+        }
     }
-    pub(super) fn opened(&mut self, _now: Instant) {}
-    pub(super) fn lost(&mut self, _now: Instant, _reason: &str) {}
-    pub(super) fn show_trouble(&mut self, _now: Instant, _reason: &str) {}
-    pub(super) fn is_open(&self) -> bool {
-        false
+
+    /// What was set.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
-    pub(super) fn receive(&mut self, _now: Instant, _from: Form, _bytes: &[u8]) {}
-    pub(super) fn advance(&mut self, _now: Instant) {}
-    pub(super) fn due(&self) -> Option<Instant> {
-        None
-    }
-    pub(super) fn ask(&mut self, _now: Instant, _request: Request, _origin: &Origin) -> RequestId {
+
+    pub(super) fn ask(&mut self, now: Instant, request: Request, origin: &Origin) -> RequestId {
         self.last_id += 1;
-        self.refuse(self.last_id, Refusal::new(Code::LinkLost, self.state.link.to_string()));
-        self.last_id
+        let id = self.last_id;
+        if self.state.link.is_ending() {
+            self.refuse(id, Refusal::new(Code::NotReady, self.state.link.to_string()));
+            return id;
+        }
+        match request {
+            Request::Teach(RobotRequest::Stop) => self.stop(now, Some(id), &origin.by),
+            Request::Teach(request) => self.ask_arm(now, id, request, origin),
+            Request::Mapping(request) => self.ask_slam(now, id, request, origin),
+        }
+        self.advance(now);
+        id
     }
-    pub(super) fn stop(&mut self, _now: Instant, _id: Option<RequestId>, _by: &str) {}
-    pub(super) fn taken(&mut self, _now: Instant, _order: &Order) {}
-    pub(super) fn released(&mut self, _now: Instant, _order: &Order) {}
-    pub(super) fn begin_closing(&mut self, _now: Instant, _by: &Arc<str>) {
-        self.state.link = LinkState::Closed;
+
+    /// Another client has taken the controls: what moves for others ends. A recording goes on.
+    pub(super) fn taken(&mut self, now: Instant, order: &Order) {
+        if self.state.link.is_ending() {
+            return;
+        }
+        let why = format!("{} took the controls", order.by);
+        let plays = self.may_play();
+        self.drop_arm_motions(&why, order.client);
+        self.drop_slam_motions(&why, |client| Some(client) != order.client);
+        if plays {
+            self.end_playback(now, &why);
+        }
+        if self.walking.is_of_another_than(order.client) || self.walks_by_itself(now) {
+            self.end_walk(now, &why);
+        }
+    }
+
+    /// A client has gone: its walk ends, and its recording in a while. What plays has an end.
+    pub(super) fn released(&mut self, now: Instant, order: &Order) {
+        if self.state.link.is_ending() {
+            return;
+        }
+        let why = format!("{} has gone", order.by);
+        self.drop_slam_motions(&why, |client| order.client.is_none_or(|gone| gone == client));
+        if self.walking.is_of(order.client) {
+            self.end_walk(now, &why);
+        }
+        self.recorder.client_gone(now, order.client, self.settings.orphan);
+    }
+
+    /// Everything that time alone brings about. What ends comes before what goes on.
+    pub(super) fn advance(&mut self, now: Instant) {
+        if self.state.link == LinkState::Closed {
+            return;
+        }
+        self.advance_channel(now);
+        self.advance_stopping(now);
+        if self.state.link.is_ending() {
+            return self.advance_closing(now);
+        }
+        self.advance_walk(now);
+        self.advance_recording(now);
+        self.advance_arm(now);
+        self.advance_slam(now);
+        self.advance_downloads(now);
+        // What was given up just now may have to be stopped.
+        self.advance_stopping(now);
+        self.subscribe();
+        self.calls.forget_old(now);
+        if let Some(playing) = &mut self.state.playing {
+            let elapsed = now.saturating_duration_since(playing.began).as_millis();
+            playing.elapsed_ms = u32::try_from(elapsed).unwrap_or(u32::MAX);
+        }
+    }
+
+    /// When to be called again.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let stopping = self.stopping_due();
+        match self.state.link {
+            LinkState::Closed => return None,
+            LinkState::Closing => return stopping,
+            _ => {}
+        }
+        let others = [
+            stopping,
+            self.walk_due(),
+            self.recording_due(),
+            self.arm.due(),
+            self.slam.due(),
+            self.downloads.due(),
+        ];
+        self.channel_dues().into_iter().chain(others).flatten().min()
+    }
+
+    pub(super) fn set_link(&mut self, now: Instant, link: LinkState) {
+        let stays = self.state.link.is_ending() && link != LinkState::Closed;
+        if !stays && self.state.link != link {
+            self.state.link = link.clone();
+            let silent = self.state.last_seen.map(|seen| now.saturating_duration_since(seen));
+            let silent_ms = silent.map(|silent| silent.as_millis() as u64);
+            self.event(Event::Link { link, silent_ms });
+        }
+    }
+
+    /// Refuses what cannot be asked now.
+    pub(super) fn reachable(&self) -> Result<(), Refusal> {
+        let link = &self.state.link;
+        match link {
+            LinkState::Ready => Ok(()),
+            link if link.is_ending() => Err(Refusal::new(Code::NotReady, link.to_string())),
+            link => Err(Refusal::new(Code::LinkLost, link.to_string())),
+        }
+    }
+
+    pub(super) fn begin_closing(&mut self, now: Instant, by: &str) {
+        if self.state.link.is_ending() {
+            return;
+        }
+        self.set_link(now, LinkState::Closing);
+        let refusal = Refusal::new(Code::NotReady, self.state.link.to_string());
+        self.drop_arm(&refusal);
+        self.drop_slam(&refusal);
+        self.downloads_failed(&refusal);
+        self.stop_all_that_goes_on(now, by);
+    }
+
+    /// Closing is over when nothing is left to stop, or cannot be.
+    fn advance_closing(&mut self, now: Instant) {
+        if self.stopping.is_none() || !self.is_open() {
+            self.give_up_stopping("the link is closed");
+            self.recording_ended(now, "the daemon's end");
+            self.set_link(now, LinkState::Closed);
+            self.event(Event::Closed);
+        }
     }
 }
