@@ -6,6 +6,7 @@ mod demo;
 mod dependencies;
 mod fuzz;
 mod licence;
+mod openssl;
 mod test;
 mod tools;
 mod tour;
@@ -46,6 +47,9 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
     if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
         println!("{USAGE}");
         return Ok(());
+    }
+    if matches!(command.as_str(), "test" | "bench" | "demo" | "tour") {
+        openssl::is_there()?;
     }
     match command.as_str() {
         "test" => test::run(rest),

@@ -23,15 +23,15 @@ pub enum Address {
         /// The layout to speak.
         layout: Layout,
     },
-    /// The data channel of a Unitree robot.
+    /// A robot's data channel.
     WebRtc {
         /// Its name or address, which is looked up when the link is opened.
         host: String,
-        /// Where its signalling listens; without one, where robots do.
+        /// Where its signalling listens; without one, the ports that robots use are tried.
         port: Option<u16>,
-        /// A file with the robot's own key.
+        /// A file with its own key.
         key_file: Option<PathBuf>,
-        /// The one interface to use, by name or address.
+        /// Only this interface, by name or address.
         interface: Option<String>,
     },
     /// A simulated robot in this process.
@@ -76,10 +76,6 @@ impl FromStr for Address {
             }
             None => Ok(()),
         };
-        let text_of = |name: &str| {
-            let found = options.iter().find(|(key, value)| *key == name && !value.is_empty());
-            found.map(|(_, value)| (*value).to_owned())
-        };
         match scheme {
             "serial" if path.is_empty() => {
                 wrong("serial: wanted a device, as in serial:/dev/ttyS3".into())
@@ -107,21 +103,19 @@ impl FromStr for Address {
                         ));
                     }
                 };
-                match host_and_port(path) {
-                    Some((host, port)) => {
-                        Ok(Address::Udp { host, port: port.unwrap_or(PORT), layout })
-                    }
-                    None => wrong(format!("udp: wanted HOST or HOST:PORT, got {path:?}")),
-                }
+                let (host, port) = host_and_port(scheme, path)?;
+                Ok(Address::Udp { host, port: port.unwrap_or(PORT), layout })
             }
             "webrtc" => {
                 only(&["key_file", "interface"])?;
-                let key_file = text_of("key_file").map(PathBuf::from);
-                let interface = text_of("interface");
-                match host_and_port(path) {
-                    Some((host, port)) => Ok(Address::WebRtc { host, port, key_file, interface }),
-                    None => wrong(format!("webrtc: wanted HOST or HOST:PORT, got {path:?}")),
-                }
+                let option = |name: &str| match options.iter().find(|(key, _)| *key == name) {
+                    Some((_, "")) => Err(AddressError(format!("{name}: wanted a value"))),
+                    found => Ok(found.map(|(_, value)| *value)),
+                };
+                let (host, port) = host_and_port(scheme, path)?;
+                let key_file = option("key_file")?.map(PathBuf::from);
+                let interface = option("interface")?.map(String::from);
+                Ok(Address::WebRtc { host, port, key_file, interface })
             }
             "replay" => wrong(format!("{scheme}: links are not supported yet")),
             _ => wrong(format!("{scheme:?}: wanted serial:, udp:, webrtc: or sim:")),
@@ -130,18 +124,21 @@ impl FromStr for Address {
 }
 
 /// `HOST`, `HOST:PORT`, `[ADDRESS]` or `[ADDRESS]:PORT`.
-fn host_and_port(text: &str) -> Option<(String, Option<u16>)> {
-    let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((host, "")) => (host, None),
-        Some((host, port)) => (host, Some(port.strip_prefix(':')?)),
-        None => match text.split_once(':') {
-            Some((host, port)) => (host, Some(port)),
-            None => (text, None),
-        },
+fn host_and_port(scheme: &str, text: &str) -> Result<(String, Option<u16>), AddressError> {
+    let cut = || {
+        let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((host, "")) => (host, None),
+            Some((host, port)) => (host, Some(port.strip_prefix(':')?)),
+            None => match text.split_once(':') {
+                Some((host, port)) => (host, Some(port)),
+                None => (text, None),
+            },
+        };
+        let port = port.map(str::parse).transpose().ok()?;
+        let is_host = |letter: char| letter.is_ascii_alphanumeric() || "-_.:%".contains(letter);
+        (!host.is_empty() && host.chars().all(is_host)).then(|| (host.into(), port))
     };
-    let port = port.map(|port| port.parse().ok()).map_or(Some(None), |port| port.map(Some))?;
-    let is_host = |letter: char| letter.is_ascii_alphanumeric() || "-_.:%".contains(letter);
-    (!host.is_empty() && host.chars().all(is_host)).then(|| (host.into(), port))
+    cut().ok_or_else(|| AddressError(format!("{scheme}: wanted HOST or HOST:PORT, got {text:?}")))
 }
 
 impl Address {
@@ -170,14 +167,16 @@ impl fmt::Display for Address {
             }
             Address::WebRtc { host, port, key_file, interface } => {
                 write!(f, "webrtc:{}", bracketed(host))?;
-                port.map_or(Ok(()), |port| write!(f, ":{port}"))?;
-                let mut mark = '?';
-                if let Some(key_file) = key_file {
-                    write!(f, "{mark}key_file={}", key_file.display())?;
-                    mark = '&';
+                if let Some(port) = port {
+                    write!(f, ":{port}")?;
                 }
-                let interface = interface.as_ref();
-                interface.map_or(Ok(()), |interface| write!(f, "{mark}interface={interface}"))
+                let key_file = key_file.as_ref().map(|path| format!("key_file={}", path.display()));
+                let interface = interface.as_ref().map(|name| format!("interface={name}"));
+                let options = key_file.into_iter().chain(interface);
+                for (option, sign) in options.zip(["?", "&"]) {
+                    write!(f, "{sign}{option}")?;
+                }
+                Ok(())
             }
             Address::Sim { seed } => write!(f, "sim:?seed={seed}"),
         }

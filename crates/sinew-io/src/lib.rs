@@ -12,8 +12,6 @@ pub mod driver;
 mod file;
 #[cfg(feature = "g1")]
 pub mod g1;
-#[cfg(feature = "webrtc")]
-pub mod key;
 pub mod kind;
 #[cfg(feature = "g1")]
 pub mod library;
@@ -46,7 +44,7 @@ pub use link::{Around, Link};
 #[cfg(all(feature = "sim", feature = "webrtc"))]
 pub use link::{Both, Habits, Signalling, UdpServer, WebRtcServer, WebRtcServerOptions};
 #[cfg(feature = "webrtc")]
-pub use link::{OpenSsl, WebRtcLink, WebRtcOptions};
+pub use link::{KeyFile, OpenSsl, WebRtcLink, WebRtcOptions};
 pub use priority::{FAVOURED, favour, may_have_real_time, step_back};
 pub use pty::Pty;
 pub use tell::Listener;

@@ -15,12 +15,12 @@ pub use around::{Around, Side};
 pub use serial::PtyLink;
 pub use serial::SerialLink;
 pub use udp::{UdpClient, UdpServer};
+#[cfg(feature = "webrtc")]
+pub(crate) use webrtc::md5;
 #[cfg(all(feature = "sim", feature = "webrtc"))]
 pub use webrtc::{Both, Habits, Signalling, WebRtcServer, WebRtcServerOptions};
 #[cfg(feature = "webrtc")]
-pub use webrtc::{OpenSsl, WebRtcLink, WebRtcOptions};
-#[cfg(feature = "webrtc")]
-pub(crate) use webrtc::md5;
+pub use webrtc::{KeyFile, OpenSsl, WebRtcLink, WebRtcOptions};
 
 /// A link moves bytes or datagrams, never blocks, and says why it is down.
 ///
@@ -71,7 +71,8 @@ pub trait Link: Send {
         true
     }
 
-    /// When to call [`flush`](Self::flush) or [`receive`](Self::receive) though nothing is new.
+    /// When to call [`flush`](Self::flush) or [`receive`](Self::receive), or
+    /// [`open`](Self::open) while it takes its time to open, though nothing is new.
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }

@@ -315,7 +315,9 @@ impl<S: Session> Pump<S> {
     }
 
     fn open_when_due(&mut self, now: Instant) {
-        if self.link.is_open() || now < self.open_at {
+        // One that takes its time says when it has something to do.
+        let acts = self.link.poll_timeout().is_some_and(|due| due <= now);
+        if self.link.is_open() || (now < self.open_at && !acts) {
             return;
         }
         match self.link.open(now) {

@@ -19,8 +19,7 @@ use crate::sim::{G1Options, G1Simulator};
 use crate::{Address, g1::G1};
 #[cfg(feature = "webrtc")]
 use crate::{
-    key,
-    link::WebRtcOptions,
+    link::{KeyFile, WebRtcOptions},
     unitree::{Datagrams, Unitree},
 };
 
@@ -155,7 +154,7 @@ impl Kind for G1Kind {
                 let options = WebRtcOptions {
                     host: host.clone(),
                     port: *port,
-                    key: key_file.map(|file| key::read(file)).transpose().map_err(Error::Setting)?,
+                    key: key_file.map(|file| KeyFile::read(file)).transpose()?.map(|file| file.key),
                     interface: interface.clone(),
                 };
                 Ok(Unitree::compose(self.name(), options, set.datagrams()?, services)?)

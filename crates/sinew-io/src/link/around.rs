@@ -49,10 +49,10 @@ impl Around {
         if arounds.is_empty() {
             return Ok(Box::new(link));
         }
-        let is_stream = link.is_stream();
+        let (is_stream, longest) = (link.is_stream(), link.longest());
         let layers = arounds.into_iter().map(|around| Layer::new(around, is_stream));
         let layers = layers.collect::<io::Result<_>>()?;
-        Ok(Box::new(Layered { link, side, layers, buffer: vec![0; 1 << 16] }))
+        Ok(Box::new(Layered { link, side, layers, buffer: vec![0; longest] }))
     }
 }
 

@@ -7,6 +7,7 @@ mod connection;
 mod dcep;
 mod dtls;
 mod http;
+mod key_file;
 mod negotiate;
 mod ports;
 mod sdp;
@@ -18,5 +19,6 @@ use super::Link;
 pub use ciphers::OpenSsl;
 pub(crate) use ciphers::md5;
 pub use client::{WebRtcLink, WebRtcOptions};
+pub use key_file::KeyFile;
 #[cfg(feature = "sim")]
 pub use server::{Both, Habits, Signalling, WebRtcServer, WebRtcServerOptions};

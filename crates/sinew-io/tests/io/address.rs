@@ -5,6 +5,16 @@ fn udp(host: &str, port: u16, layout: Layout) -> Address {
     Address::Udp { host: host.into(), port, layout }
 }
 
+fn webrtc(
+    host: &str,
+    port: Option<u16>,
+    key_file: Option<&str>,
+    interface: Option<&str>,
+) -> Address {
+    let (key_file, interface) = (key_file.map(Into::into), interface.map(Into::into));
+    Address::WebRtc { host: host.into(), port, key_file, interface }
+}
+
 #[test]
 fn addresses_are_read_and_written() {
     for (text, wanted) in [
@@ -14,6 +24,14 @@ fn addresses_are_read_and_written() {
         ("udp:1.2.3.4:5?layout=compact", udp("1.2.3.4", 5, Layout::Compact)),
         ("udp:[fe80::1%eth0]:5", udp("fe80::1%eth0", 5, Layout::Documented)),
         ("udp:g1.local", udp("g1.local", 49504, Layout::Documented)),
+        ("webrtc:1.2.3.4", webrtc("1.2.3.4", None, None, None)),
+        ("webrtc:g1.local:9991", webrtc("g1.local", Some(9991), None, None)),
+        ("webrtc:[fd00::1]", webrtc("fd00::1", None, None, None)),
+        ("webrtc:[fd00::1]:5?interface=::1", webrtc("fd00::1", Some(5), None, Some("::1"))),
+        (
+            "webrtc:1.2.3.4?interface=eth0&key_file=/a/g1.key",
+            webrtc("1.2.3.4", None, Some("/a/g1.key"), Some("eth0")),
+        ),
         ("sim:", Address::Sim { seed: 1 }),
         ("sim:?seed=7", Address::Sim { seed: 7 }),
     ] {
@@ -37,8 +55,12 @@ fn a_wrong_address_says_what_is_wanted() {
         ("udp:", "wanted HOST"),
         ("udp:1.2.3.4:x", "wanted HOST"),
         ("udp:a b", "wanted HOST"),
-        ("webrtc:1.2.3.4", "not supported"),
-        ("usb:1", "wanted serial:, udp: or sim:"),
+        ("webrtc:", "webrtc: wanted HOST"),
+        ("webrtc:1.2.3.4:99999", "wanted HOST"),
+        ("webrtc:1.2.3.4?key=00", "wanted key_file or interface"),
+        ("webrtc:1.2.3.4?key_file=", "key_file: wanted a value"),
+        ("replay:1.2.3.4", "not supported"),
+        ("usb:1", "wanted serial:, udp:, webrtc: or sim:"),
     ] {
         let error = text.parse::<Address>().unwrap_err().to_string();
         assert!(error.contains(reason), "{text}: {error}");

@@ -19,3 +19,5 @@ mod teaching;
 #[cfg(target_os = "linux")]
 mod unacknowledged;
 mod vacuum;
+#[cfg(all(feature = "sim", feature = "webrtc"))]
+mod webrtc;

@@ -15,7 +15,7 @@ use sinew_io::{
     sim::{Discovery, G1Options, G1Simulator, Hand},
 };
 #[cfg(feature = "webrtc")]
-use sinew_io::{Habits, Signalling, WebRtcServerOptions};
+use sinew_io::{Habits, KeyFile, Signalling, WebRtcServerOptions};
 #[cfg(feature = "g1")]
 use sinew_sim::g1::Script;
 use sinew_sim::vacuum::Options;
@@ -139,9 +139,7 @@ impl G1 {
         let signalling = match (self.signalling, &self.key_file) {
             (Encrypted::Plain, _) => Signalling::Plain,
             (Encrypted::Static, _) => Signalling::Static,
-            (Encrypted::Device, Some(file)) => {
-                Signalling::Device(sinew_io::key::read(file).map_err(anyhow::Error::msg)?)
-            }
+            (Encrypted::Device, Some(file)) => Signalling::Device(KeyFile::read(file)?.key),
             (Encrypted::Device, None) => anyhow::bail!("--signalling device needs --key-file"),
         };
         let interface = None;
@@ -222,7 +220,9 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
         Robot::G1(robot) => {
             let simulator = robot.start()?;
             #[cfg(feature = "webrtc")]
-            for (name, at) in [("webrtc", simulator.webrtc()), ("webrtc_old", simulator.webrtc_old())] {
+            for (name, at) in
+                [("webrtc", simulator.webrtc()), ("webrtc_old", simulator.webrtc_old())]
+            {
                 others.push((name, at.map(|at| format!("webrtc:{at}"))));
             }
             (format!("udp:{}", simulator.address()), "--g1", Box::new(simulator))

@@ -48,7 +48,6 @@ pub struct WebRtcLink {
     act: Option<Instant>,
 }
 
-#[expect(clippy::large_enum_variant, reason = "there is one")]
 enum State {
     /// Nothing is tried before this.
     Closed(Option<Instant>),

@@ -117,6 +117,7 @@ struct Dtls {
     /// What str0m is told about the handshake, once.
     news: VecDeque<News>,
     received: VecDeque<Vec<u8>>,
+    record: Vec<u8>,
     close_sent: bool,
     close_received: bool,
     now: Instant,
@@ -147,6 +148,7 @@ impl Dtls {
             is_connected: false,
             news: VecDeque::new(),
             received: VecDeque::new(),
+            record: vec![0; RECORD],
             close_sent: false,
             close_received: false,
             now,
@@ -186,11 +188,10 @@ impl Dtls {
 
     /// Reads all records that have come.
     fn read(&mut self) -> Result<(), DtlsImplError> {
-        let mut record = vec![0; RECORD];
         loop {
-            match self.stream.ssl_read(&mut record) {
+            match self.stream.ssl_read(&mut self.record) {
                 Ok(count) => {
-                    let mut packet = record[..count].to_vec();
+                    let mut packet = self.record[..count].to_vec();
                     if self.habits.own_dcep {
                         dcep::incoming(&mut packet);
                     }
@@ -252,6 +253,10 @@ impl DtlsInstance for Dtls {
     }
 
     fn handle_packet(&mut self, packet: &[u8]) -> Result<(), DtlsImplError> {
+        // Nothing at all would be the end of the stream to OpenSSL.
+        if packet.is_empty() {
+            return Ok(());
+        }
         self.stream.get_mut().incoming.push_back(packet.to_vec());
         if !self.is_connected {
             self.shake_hands()?;
@@ -373,5 +378,98 @@ impl Write for Datagrams {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    /// Two sides that are joined, the first the client; `lost` says which datagrams are.
+    fn shake_hands(habits: [Habits; 2], mut lost: impl FnMut(usize) -> bool) -> [Dtls; 2] {
+        let begin = Instant::now();
+        let mut sides = habits.map(|habits| {
+            let cert = Provider(habits).generate_certificate().unwrap();
+            Dtls::new(&cert, begin, MTU, habits).unwrap()
+        });
+        sides[0].set_active(true);
+        let (mut count, mut buffer) = (0, vec![0; RECORD]);
+        while !sides.iter().all(|side| side.is_connected) {
+            assert!(begin.elapsed() < Duration::from_secs(30), "no handshake");
+            for from in [0, 1] {
+                sides[from].handle_timeout(Instant::now()).unwrap();
+                while let DtlsOutput::Packet(packet) = sides[from].poll_output(&mut buffer) {
+                    count += 1;
+                    if !lost(count) {
+                        sides[1 - from].handle_packet(packet).unwrap();
+                    }
+                }
+            }
+        }
+        sides
+    }
+
+    fn cipher(side: &Dtls) -> &'static str {
+        side.stream.ssl().current_cipher().unwrap().name()
+    }
+
+    #[test]
+    fn each_habit_is_what_it_is_called() {
+        let usual = Habits::default();
+        assert_eq!(cipher(&shake_hands([usual; 2], |_| false)[0]), "ECDHE-ECDSA-AES256-GCM-SHA384");
+        let cbc = Habits { cbc_only: true, ..usual };
+        assert_eq!(cipher(&shake_hands([usual, cbc], |_| false)[0]), "ECDHE-ECDSA-AES128-SHA");
+        assert_eq!(cipher(&shake_hands([cbc, usual], |_| false)[0]), "ECDHE-ECDSA-AES128-SHA");
+        // The extension has number 23 and no content.
+        let offers = |habits| {
+            let cert = Provider(habits).generate_certificate().unwrap();
+            let mut side = Dtls::new(&cert, Instant::now(), MTU, habits).unwrap();
+            side.set_active(true);
+            side.handle_timeout(Instant::now()).unwrap();
+            let hello = side.stream.get_mut().outgoing.pop_front().unwrap();
+            hello.windows(4).any(|four| four == [0, 23, 0, 0])
+        };
+        assert!(offers(usual));
+        let without = Habits { no_extended_master_secret: true, ..usual };
+        assert!(!offers(without));
+        shake_hands([usual, without], |_| false);
+        shake_hands([without, usual], |_| false);
+    }
+
+    #[test]
+    fn a_flight_that_is_lost_is_sent_again() {
+        // The first of the client, and later each side's.
+        for lost in [1, 3, 6] {
+            let [mut client, mut server] =
+                shake_hands([Habits::default(); 2], |count| count == lost);
+            client.send_application_data(b"hello").unwrap();
+            let packet = client.stream.get_mut().outgoing.pop_back().unwrap();
+            server.handle_packet(&packet).unwrap();
+            assert_eq!(server.received, [b"hello"]);
+        }
+    }
+
+    #[test]
+    fn all_records_of_a_datagram_are_read_and_rubbish_is_passed_over() {
+        let [mut client, mut server] = shake_hands([Habits::default(); 2], |_| false);
+        let mut datagram = Vec::new();
+        for text in ["one", "two", "three"] {
+            client.send_application_data(text.as_bytes()).unwrap();
+            datagram.extend(client.stream.get_mut().outgoing.pop_back().unwrap());
+        }
+        for rubbish in [&b""[..], &[23; 100], &[22, 254, 253, 0, 0, 0, 0, 0, 0, 0, 9, 255, 255]] {
+            server.handle_packet(rubbish).unwrap();
+        }
+        server.handle_packet(&datagram).unwrap();
+        assert_eq!(server.received, [&b"one"[..], b"two", b"three"]);
+        // What was heard before is not heard again.
+        server.handle_packet(&datagram).unwrap();
+        assert_eq!(server.received.len(), 3);
+        client.close().unwrap();
+        let goodbye = client.stream.get_mut().outgoing.pop_back().unwrap();
+        server.handle_packet(&goodbye).unwrap();
+        assert!(server.is_closing() && !server.is_closed());
     }
 }
