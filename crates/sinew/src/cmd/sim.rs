@@ -18,7 +18,11 @@ use sinew_io::{
 use sinew_io::{Habits, KeyFile, Signalling, WebRtcServerOptions};
 #[cfg(feature = "g1")]
 use sinew_sim::g1::Script;
+#[cfg(feature = "webrtc")]
+use sinew_sim::g1::UnitreeOptions;
 use sinew_sim::vacuum::Options;
+#[cfg(feature = "webrtc")]
+use sinew_wire::slam::Reading;
 #[cfg(feature = "g1")]
 use sinew_wire::teach::G1_ARM_JOINTS;
 
@@ -130,6 +134,12 @@ enum Encrypted {
 
 #[cfg(feature = "webrtc")]
 impl G1 {
+    /// What it does there.
+    fn unitree(&self) -> UnitreeOptions {
+        let layout = if self.documented_clouds { Reading::Documented } else { Reading::Packed };
+        UnitreeOptions { layout, go2_voxels: self.go2_voxels, ..UnitreeOptions::default() }
+    }
+
     /// Where and how it is reached over WebRTC.
     fn webrtc(&self) -> anyhow::Result<Option<WebRtcServerOptions>> {
         let (listen, listen_old) = (self.webrtc, self.webrtc_old);
@@ -156,6 +166,8 @@ impl G1 {
             seed: self.seed,
             operator,
             restart_every: self.restart_every,
+            #[cfg(feature = "webrtc")]
+            unitree: self.unitree(),
             ..Default::default()
         };
         let options = G1Options {

@@ -83,7 +83,7 @@ fn same_voxels(cloud: &Value) -> bool {
     let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
     let bytes: Vec<_> = (0..hex.len()).step_by(2).map(byte).collect();
     let binary = Binary::new_checked(&bytes).unwrap();
-    let message = slam::Message { json: binary.json, binary: binary.body };
+    let message = slam::Message { type_word: false, json: binary.json, body: binary.body };
     let map = VoxelMap::new(&message).unwrap();
     let points: Vec<_> = map.points().into_iter().map(|point| point.map(f64::from)).collect();
     assert_eq!(cloud["count"], points.len());
