@@ -13,6 +13,7 @@ use sinew_wire::unitree::{
 
 use super::{
     Call, Robot, Unitree,
+    client::Client,
     map::{Frame, Map},
     services::{BAD_PARAMETER, NO_SUCH_CALL},
     stream::Stream,
@@ -283,8 +284,9 @@ impl Robot {
             "data": { "targetNodeName": "", "is_arrived": is_arrived },
         });
         let message = Message::with_data(Kind::Msg, Stream::KeyInfo.topic(), result.to_string());
-        let clients = self.unitree.clients.values_mut();
-        for client in clients.filter(|client| client.streams.contains_key(&Stream::KeyInfo)) {
+        let wants =
+            |client: &&mut Client| client.is_valid && client.streams.contains_key(&Stream::KeyInfo);
+        for client in self.unitree.clients.values_mut().filter(wants) {
             client.say(&message);
         }
     }

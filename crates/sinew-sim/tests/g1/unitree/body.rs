@@ -77,7 +77,7 @@ fn arms_that_one_uses_are_busy_for_the_other() {
     assert_eq!(tell(&mut line, 3, &play(1)), Some(Code::Success));
     assert_eq!(line.arm(7108, r#"{"action_name":"Spin_discs"}"#), 7400);
     assert_eq!(line.arm(7110, r#"{"action_name":"y"}"#), 7400);
-    assert_eq!(line.arm(7113, ""), 0, "a stop is anybody's");
+    assert_eq!(line.arm(7113, ""), 0, "a stop is any client's");
     assert_eq!(line.robot.mode(), Mode::Idle);
     assert_eq!(tell(&mut line, 4, &enter()), Some(Code::Success));
     assert_eq!(line.arm(7106, r#"{"data":26}"#), 7400);
@@ -127,4 +127,26 @@ fn what_the_body_does_can_be_seen_from_outside() {
     let seen = *Session::state(&line.robot);
     assert_eq!(seen, line.robot.body());
     assert!(seen.is_mapping && seen.place.x > 2.8);
+}
+
+#[test]
+fn several_clients_have_one_robot() {
+    const STATE: &str = r#"{"type":"subscribe","topic":"rt/arm/action/state"}"#;
+    let mut line = Line::open(options());
+    line.join(2);
+    line.send(STATE);
+    line.text(2, STATE);
+    let before = line.heard.len();
+    assert_eq!(line.arm(7108, r#"{"action_name":"Spin_discs"}"#), 0);
+    line.run(ms(2000));
+    line.text(2, r#"{"type":"req","topic":"rt/api/arm/request","data":{"header":{"identity":{"id":77,"api_id":7113}},"parameter":""}}"#);
+    line.run(ms(200));
+    for client in [1, 2] {
+        let heard: Vec<_> =
+            line.heard[before..].iter().filter(|heard| heard.client == client).collect();
+        let answers = heard.iter().filter(|heard| heard.text().contains(r#""type":"res""#));
+        assert_eq!(answers.count(), 1, "its own");
+        let last = heard.iter().rfind(|heard| heard.text().contains("action/state")).unwrap();
+        assert!(last.text().contains("release_arm"), "{}", last.text());
+    }
 }

@@ -234,3 +234,42 @@ fn a_go2_s_voxels_come_with_both_headers_after_the_switch() {
     assert_eq!(clouds(&line).len(), 10);
     line.input(1, What::Closed, b"");
 }
+
+#[test]
+fn a_map_begins_where_and_how_the_robot_stands() {
+    let patrol = |patrol| UnitreeOptions { patrol, ..options().unitree };
+    let mut line = mapping(patrol(false));
+    line.run(ms(300));
+    for (api_id, data) in [
+        (1802, r#""address":"/home/unitree/test1.pcd""#),
+        (
+            1804,
+            r#""x":0,"y":0,"z":0,"q_x":0,"q_y":0,"q_z":0,"q_w":1,"address":"/home/unitree/test1.pcd""#,
+        ),
+        // A metre to the north, looking west.
+        (1102, r#""targetPose":{"x":0,"y":1,"z":0,"q_x":0,"q_y":0,"q_z":1,"q_w":0},"mode":1"#),
+    ] {
+        line.request("slam_operate", api_id, &format!(r#"{{"data":{{{data}}}}}"#));
+        line.run(ms(1000));
+    }
+    line.run(ms(15_000));
+    let place = line.robot.place();
+    assert!((place.y - 3.0).abs() < 0.03 && place.yaw.abs() > 3.1, "{place:?}");
+    line.request("slam_operate", 1901, r#"{"data":{}}"#);
+    line.heard.clear();
+    line.request("slam_operate", 1801, r#"{"data":{"slam_type":"indoor"}}"#);
+    line.run(ms(1000));
+    let (sin, cos) = place.yaw.sin_cos();
+    let mut farthest = 0.0_f64;
+    for (_, bytes) in clouds(&line) {
+        let cloud = Cloud::new(&Message::new_checked(&bytes).unwrap(), None).unwrap();
+        for point in cloud.points(CloudFrame::Map).unwrap() {
+            let [x, y, z] = point.map(f64::from);
+            let outside =
+                [place.x + cos * x - sin * y, place.y + sin * x + cos * y, z + LIDAR_HEIGHT];
+            assert!(off(outside) < MAX_NOISE + 0.002, "{outside:?}");
+            farthest = farthest.max(x);
+        }
+    }
+    assert!((farthest - place.x).abs() < 0.1, "ahead of it is the west wall: {farthest}");
+}

@@ -166,3 +166,21 @@ fn channels_that_nothing_closes_do_not_pile_up() {
     }
     assert_eq!(robot.channels(), 1024);
 }
+
+#[test]
+fn files_that_wait_are_bounded() {
+    let mut line = Line::open(options());
+    line.send(TEXTS[4]);
+    line.run(Duration::from_secs(10));
+    line.send(TEXTS[5]);
+    line.run(ms(1000));
+    line.room = false;
+    for _ in 0..1000 {
+        line.send(TEXTS[8]);
+    }
+    let before = line.heard.len();
+    line.room = true;
+    line.listen();
+    let slices = line.heard.len() - before;
+    assert!((20..64).contains(&slices), "{slices}");
+}

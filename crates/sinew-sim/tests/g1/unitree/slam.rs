@@ -265,13 +265,15 @@ fn a_robot_stops_half_a_metre_before_an_obstacle_and_gives_up() {
     line.subscribe("rt/slam_key_info");
     // The table stands between here and there: its edge is at x = 3.6, y = 3.0 in the building.
     done(&mut line, 1102, &goal(2.0, 1.4, 0.0));
-    let mut closest = f64::INFINITY;
+    let (mut closest, mut blocked) = (f64::INFINITY, 0);
     while line.robot.walking() != Walking::No {
         line.run(ms(50));
+        blocked += u32::from(line.robot.walking() == Walking::Blocked);
         let Place { x, y, .. } = line.robot.place();
         closest = closest.min((3.6 - x).max(0.0).hypot((3.0 - y).max(0.0)));
     }
     assert!(closest > 0.3, "{closest}");
+    assert!((390..=410).contains(&blocked), "20 s: {blocked}");
     assert_eq!(results(&line), [false]);
     assert!(off(line.robot.place(), 4.5, 3.4) > 0.8);
 }
