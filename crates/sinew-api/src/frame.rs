@@ -148,7 +148,9 @@ fn write<const N: usize>(kind: Kind, header: &Header<'_>, points: &[[u16; N]]) -
         place.copy_from_slice(&number.to_le_bytes());
     }
     frame[FIXED..FIXED + name.len()].copy_from_slice(name.as_bytes());
-    frame.extend(points.iter().flatten().flat_map(|step| step.to_le_bytes()));
+    for number in points.as_flattened() {
+        frame.extend_from_slice(&number.to_le_bytes());
+    }
     frame
 }
 
