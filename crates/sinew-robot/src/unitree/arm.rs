@@ -105,6 +105,10 @@ impl Session {
         request: RobotRequest,
         origin: &Origin,
     ) {
+        // What ends something is not kept from it by a stall.
+        if request == RobotRequest::RecordStop {
+            return self.record_stop(now, id, &origin.by);
+        }
         if let Err(refusal) = self.check_arm(&request) {
             return self.refuse(id, refusal);
         }
@@ -116,7 +120,6 @@ impl Session {
             RobotRequest::Exit => {
                 return self.done(id, Ok(Answer::Exit { note: Some(EXIT_NOTE.into()) }));
             }
-            RobotRequest::RecordStop => return self.record_stop(now, id, &origin.by),
             RobotRequest::Save { name, .. } => {
                 let same = self.savable(name.as_deref()).map(|(old, new)| (old == new, new));
                 match same {
@@ -464,6 +467,13 @@ impl Session {
         self.drop_waiting(&refusal, |waiting| {
             let moves = super::Request::Teach(waiting.request.clone()).moves();
             moves && Some(waiting.origin.client) != except
+        });
+    }
+
+    /// A recording is ended whose start the robot has not answered.
+    pub(super) fn drop_recording_start(&mut self, why: &str) {
+        self.drop_arm_active(&format!("ended by {why}"), |active| {
+            matches!(active.step, Step::Acting(Act::Record { .. }))
         });
     }
 

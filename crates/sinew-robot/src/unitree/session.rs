@@ -121,8 +121,8 @@ impl Session {
             return self.advance_closing(now);
         }
         self.advance_walk(now);
-        self.advance_recording(now);
         self.advance_arm(now);
+        self.advance_recording(now);
         self.advance_slam(now);
         self.advance_downloads(now);
         // What was given up just now may have to be stopped.

@@ -218,6 +218,8 @@ impl Session {
             // Before the stop: a keep-alive behind it would be one too many.
             self.recorder.stop_keeping(now);
             self.outbox.drop_sort(Sort::KeepAlive);
+            // One whose start is not answered yet would be kept alive by the answer.
+            self.drop_recording_start(by);
         }
         let here = self.is_validated();
         let until = later(now, if here { BOUND } else { KEPT });
