@@ -326,6 +326,11 @@ fn a_robot_with_an_rsa_certificate() {
 }
 
 #[test]
+fn a_robot_with_an_rsa_certificate_that_lets_us_begin() {
+    gets_along_with(&["--rsa", "--passive"], |_| String::new());
+}
+
+#[test]
 fn a_robot_without_extended_master_secret_and_with_old_ciphers_only() {
     gets_along_with(&["--no-ems", "--cbc"], |_| String::new());
 }

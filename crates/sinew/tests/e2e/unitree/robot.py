@@ -74,7 +74,8 @@ def other_cryptography():
     def context(self, *args, **kwargs):
         made = original(self, *args, **kwargs)
         ciphers = [b"ECDHE-ECDSA-AES128-SHA"] if OPTIONS.cbc else [b"ECDHE-ECDSA-AES128-GCM-SHA256"]
-        if OPTIONS.rsa:
+        # The ciphers' kind is that of the server's certificate, which is ours if we are passive.
+        if OPTIONS.rsa and OPTIONS.passive:
             ciphers = [cipher.replace(b"ECDSA", b"RSA") for cipher in ciphers]
         made.set_cipher_list(b":".join(ciphers))
         if OPTIONS.no_ems:
