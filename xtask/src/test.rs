@@ -21,22 +21,22 @@ const FUZZ_SEED: &str = "1";
 /// Builds that are not the default one. All are linted; those with tests of their own run them.
 const FEATURE_SETS: &[FeatureSet] = &[
     // Its tests use all features; without them only the library is of interest.
-    FeatureSet { name: "bare wire", packages: &["sinew-wire"], features: "", has_tests: false },
+    FeatureSet { name: "bare wire", packages: &["sinew-wire"], features: "", tests: None },
     // The vector instructions of the baseline: `std` chooses better ones at run time.
-    FeatureSet { name: "wire", packages: &["sinew-wire"], features: "alloc", has_tests: true },
-    FeatureSet { name: "tools", packages: &["sinew"], features: "tools", has_tests: true },
+    FeatureSet { name: "wire", packages: &["sinew-wire"], features: "alloc", tests: Some(ALL) },
+    FeatureSet { name: "tools", packages: &["sinew"], features: "tools", tests: Some(ALL) },
     // A robot's own board runs this. Its tests need simulated robots, which the next one has.
     FeatureSet {
         name: "lean",
         packages: &["sinew", "sinew-io", "sinew-server"],
         features: "sinew/daemon",
-        has_tests: false,
+        tests: None,
     },
     FeatureSet {
         name: "vacuum",
         packages: &["sinew", "sinew-io", "sinew-server"],
         features: "sinew/daemon,sinew/sim",
-        has_tests: true,
+        tests: Some(SMALLER),
     },
 ];
 
@@ -44,8 +44,15 @@ struct FeatureSet {
     name: &'static str,
     packages: &'static [&'static str],
     features: &'static str,
-    has_tests: bool,
+    /// Which of its tests are run, in nextest's words.
+    tests: Option<&'static str>,
 }
+
+const ALL: &str = "all()";
+/// What a smaller build could break. How clients and attackers are dealt with, and what people see,
+/// does not hang on what a build has; the default one is tested with all of it.
+const SMALLER: &str = "not (binary(e2e) & test(/^(attack|browser|doctor|drishti|examples|messages|\
+                       screens|strangers|tokens|unread|vanish|widths)::/))";
 
 impl FeatureSet {
     /// What chooses it for any of cargo's commands.
@@ -169,14 +176,14 @@ fn steps() -> Result<Vec<Step>, Failure> {
         step("no_std", vec![no_std_proof(&[]), no_std_proof(&["alloc"])]),
         step("fuzz", short_fuzz()?),
     ];
-    let sets = FEATURE_SETS.iter().filter(|set| set.has_tests);
-    steps.extend(
-        sets.map(|set| step(&format!("tests-{}", set.name), vec![tests(&set.arguments())])),
-    );
+    let sets = FEATURE_SETS.iter().filter_map(|set| Some((set, set.tests?)));
+    steps.extend(sets.map(|(set, which)| {
+        step(&format!("tests-{}", set.name), vec![tests(&set.arguments(), which)])
+    }));
     // nextest runs no documentation tests.
     steps.push(step(
         "tests",
-        vec![tests(&["--workspace"]), cargo(["test", "--doc", "--workspace"])],
+        vec![tests(&["--workspace"], ALL), cargo(["test", "--doc", "--workspace"])],
     ));
     steps.push(step("release", vec![cargo(["build", "--release", "-p", "sinew"])]));
     Ok(steps)
@@ -191,15 +198,16 @@ fn lints() -> Vec<Command> {
     let mut commands = vec![clippy(&["--workspace", "--all-targets"])];
     commands.extend(FEATURE_SETS.iter().map(|set| {
         let mut arguments = set.arguments();
-        arguments.extend(set.has_tests.then_some("--all-targets"));
+        arguments.extend(set.tests.map(|_| "--all-targets"));
         clippy(&arguments)
     }));
     commands
 }
 
-fn tests(arguments: &[&str]) -> Command {
+/// Without nextest all tests are run: it takes longer.
+fn tests(arguments: &[&str], which: &str) -> Command {
     let mut command = if works(&mut cargo(["nextest", "--version"])) {
-        cargo(["nextest", "run", "--no-fail-fast"])
+        cargo(["nextest", "run", "--no-fail-fast", "-E", which])
     } else {
         // Units too, but no documentation tests: they come once.
         cargo(["test", "--tests", "--no-fail-fast"])
