@@ -120,6 +120,7 @@ impl Session {
         let phase = match said.phase() {
             WirePhase::Idle => Phase::Idle,
             WirePhase::Recording => Phase::Recording,
+            WirePhase::Playing | WirePhase::Preset(_) if said.holding => Phase::Holding,
             WirePhase::Playing | WirePhase::Preset(_) => Phase::Playing,
             WirePhase::Returning => Phase::Returning,
         };

@@ -115,6 +115,8 @@ pub enum Phase {
     Recording,
     /// They play an action, taught or preset.
     Playing,
+    /// They hold the pose in which an action ended.
+    Holding,
     /// They return.
     Returning,
 }

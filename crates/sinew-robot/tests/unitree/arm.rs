@@ -7,7 +7,7 @@ use sinew_robot::{
     Code, Session as _,
     teach::{ActionKind, Answer, Playback, RobotRequest, Target},
     trajectory::{Document, G1_ARMS, Interpolation, Plan, PlanOptions, Recording},
-    unitree::{Event, FIRST_TAUGHT, Session},
+    unitree::{Event, FIRST_TAUGHT, Phase, Session},
 };
 
 use crate::{
@@ -76,6 +76,24 @@ fn a_preset_is_played_by_its_number_or_its_name() {
     bench.teach(play("clamp"));
     assert_eq!(bench.robot.plays, ["17", "17"]);
     assert!(bench.robot.calls(7108).is_empty());
+}
+
+#[test]
+fn a_pose_that_is_held_does_not_play() {
+    let mut bench = Bench::ready();
+    bench.robot.publishes = false;
+    let say = |bench: &mut Bench, holding: bool| {
+        let state = format!(r#"{{\"holding\":{holding},\"id\":15,\"name\":\"both_hands_up\"}}"#);
+        let topic = "rt/arm/action/state";
+        let text = format!(r#"{{"type":"msg","topic":"{topic}","data":"{state}"}}"#);
+        bench.robot.say(bench.ms(), text);
+        bench.run(50);
+    };
+    say(&mut bench, false);
+    assert!(bench.session.state().playing.is_some());
+    say(&mut bench, true);
+    assert!(bench.session.state().playing.is_none());
+    assert_eq!(bench.session.state().arm.as_ref().unwrap().phase, Phase::Holding);
 }
 
 #[test]
