@@ -10,6 +10,7 @@ mod http;
 mod key_file;
 mod negotiate;
 mod ports;
+mod rsa;
 mod sdp;
 #[cfg(feature = "sim")]
 mod server;

@@ -10,8 +10,9 @@ use sinew_wire::unitree::{DeviceKey, Form};
 
 use super::{
     Link, OpenSsl,
-    attempt::{Attempt, Refused},
+    attempt::{Attempt, Manners, Refused},
     connection::{Connection, LONGEST, Stage},
+    dtls::NO_SHARED_CIPHER,
     ports::Poller,
 };
 
@@ -42,8 +43,7 @@ pub struct WebRtcLink {
     /// Held by each signalling thread.
     threads: Arc<()>,
     state: State,
-    /// Whether we begin the association though the robot should: it let us wait before.
-    eager: bool,
+    manners: Manners,
     /// When [`Link::open`] has something to do.
     act: Option<Instant>,
 }
@@ -65,7 +65,7 @@ impl WebRtcLink {
             poller: Poller::new()?,
             threads: Arc::new(()),
             state: State::Closed(None),
-            eager: false,
+            manners: Manners::default(),
             act: None,
         })
     }
@@ -73,7 +73,7 @@ impl WebRtcLink {
     fn begin(&mut self) -> io::Result<()> {
         if Arc::strong_count(&self.threads) <= THREADS {
             let (options, alive) = (Arc::clone(&self.options), Arc::clone(&self.threads));
-            let attempt = Attempt::begin(options, self.ciphers, self.eager, &self.poller, alive)?;
+            let attempt = Attempt::begin(options, self.ciphers, self.manners, &self.poller, alive)?;
             self.state = State::Signalling(attempt);
         }
         Ok(())
@@ -130,8 +130,9 @@ impl Link for WebRtcLink {
         let stage = connection.stage();
         if let Some(words) = connection.down() {
             let words = words.to_owned();
-            // One of the two must begin.
-            self.eager ^= stage == Stage::Sctp;
+            // One of the two must begin, and certificates are of one kind or the other.
+            self.manners.eager ^= stage == Stage::Sctp;
+            self.manners.rsa ^= words.contains(NO_SHARED_CIPHER);
             return Err(self.refused(now, Refused { words, after: AGAIN }));
         }
         match std::mem::replace(&mut self.state, State::Closed(None)) {

@@ -61,6 +61,8 @@ pub struct Habits {
     pub is_active: bool,
     /// Whether its certificate is RSA instead of ECDSA.
     pub rsa_certificate: bool,
+    /// Whether it takes only RSA certificates.
+    pub rsa_only: bool,
     /// Whether it has the extended master secret.
     pub extended_master_secret: bool,
     /// Whether it has only ciphers of the CBC kind.
@@ -74,6 +76,7 @@ impl Default for Habits {
             dcep_ack: false,
             is_active: true,
             rsa_certificate: false,
+            rsa_only: false,
             extended_master_secret: true,
             cbc_only: false,
         }
