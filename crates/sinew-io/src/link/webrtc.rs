@@ -21,4 +21,4 @@ pub use ciphers::OpenSsl;
 pub use client::{WebRtcLink, WebRtcOptions};
 pub use key_file::KeyFile;
 #[cfg(feature = "sim")]
-pub use server::{Both, Habits, Signalling, WebRtcServer, WebRtcServerOptions};
+pub use server::{Habits, Signalling, WebRtcServer, WebRtcServerOptions};

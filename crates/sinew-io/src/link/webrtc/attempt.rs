@@ -17,14 +17,9 @@ use openssl::rand::rand_bytes;
 use sinew_robot::unitree::signalling::{Came, Client, Failure, Step};
 
 use super::{
-    OpenSsl, WebRtcOptions,
-    connection::Connection,
-    http,
-    negotiate::Offering,
-    ports::{Poller, Ports},
-    rsa,
+    OpenSsl, WebRtcOptions, connection::Connection, http, negotiate::Offering, ports::Ports, rsa,
 };
-use crate::wake::Waker;
+use crate::{link::poller::Poller, wake::Waker};
 
 /// An attempt that runs, or has ended. One that is dropped ends after the step it is at.
 pub(super) struct Attempt {

@@ -13,8 +13,8 @@ use super::{
     attempt::{Attempt, Manners, Refused},
     connection::{Connection, LONGEST, Stage},
     dtls::NO_SHARED_CIPHER,
-    ports::Poller,
 };
+use crate::link::poller::Poller;
 
 /// How long to wait after a robot answered and no channel came of it.
 const AGAIN: Duration = Duration::from_secs(2);
@@ -93,9 +93,9 @@ impl WebRtcLink {
         Err(error)
     }
 
-    fn advance(&mut self, now: Instant) {
+    fn look(&mut self, now: Instant) {
         if let State::Open(connection) | State::Opening(connection) = &mut self.state {
-            connection.advance(now);
+            connection.look(now);
         }
     }
 }
@@ -125,7 +125,7 @@ impl Link for WebRtcLink {
                 }
             }
         }
-        self.advance(now);
+        self.look(now);
         let State::Opening(connection) = &self.state else { return waits() };
         let stage = connection.stage();
         if let Some(words) = connection.down() {
@@ -156,7 +156,7 @@ impl Link for WebRtcLink {
     }
 
     fn take_events(&mut self, now: Instant) -> io::Result<()> {
-        self.advance(now);
+        self.look(now);
         if !self.is_open() {
             self.act = Some(now);
         }
@@ -176,14 +176,18 @@ impl Link for WebRtcLink {
     }
 
     fn send(&mut self, now: Instant, form: Form, bytes: &[u8]) -> io::Result<()> {
-        let State::Open(connection) = &mut self.state else { return Ok(()) };
+        let State::Open(connection) = &mut self.state else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
         let sent = connection.send(now, form, bytes);
         self.settle()?;
         sent
     }
 
     fn flush(&mut self, now: Instant) -> io::Result<()> {
-        self.advance(now);
+        if let State::Open(connection) = &mut self.state {
+            connection.advance(now);
+        }
         self.settle()
     }
 

@@ -14,11 +14,8 @@ use str0m::{
     net::{Protocol, Receive},
 };
 
-use super::{
-    dcep,
-    negotiate::guarded,
-    ports::{Poller, Ports},
-};
+use super::{dcep, negotiate::guarded, ports::Ports};
+use crate::link::poller::Poller;
 
 /// Longest message, either way.
 pub(super) const LONGEST: usize = 256 << 10;
@@ -139,13 +136,22 @@ impl Connection {
     }
 
     /// Reads what has come, and does what is due.
-    pub(super) fn advance(&mut self, now: Instant) {
+    pub(super) fn look(&mut self, now: Instant) {
         self.read(now);
+        self.advance(now);
+    }
+
+    /// Does what is due.
+    pub(super) fn advance(&mut self, now: Instant) {
         if now >= self.due {
             self.input(Input::Timeout(now));
             self.drive(now);
         }
         self.send_queue(now);
+        if now >= self.limit() {
+            // We may have slept while it came.
+            self.read(now);
+        }
         if now >= self.limit() {
             self.end(self.too_late());
         }

@@ -217,3 +217,24 @@ mod robot {
         Ok((connection, sdp::robot::answer(&answer)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn an_address_that_a_machine_gave_itself_can_be_offered() {
+        for address in ["169.254.7.8:9", "192.168.12.2:9", "[fd00::1]:9"] {
+            let offered = candidate(address.parse().unwrap()).unwrap();
+            assert_eq!(offered.addr(), address.parse().unwrap());
+        }
+    }
+
+    #[test]
+    fn what_breaks_down_inside_is_an_error_and_not_told_to_the_log() {
+        let broken = guarded(|| -> Result<(), _> { panic!("as an assertion would") });
+        assert!(broken.unwrap_err().contains("broke down"));
+    }
+}

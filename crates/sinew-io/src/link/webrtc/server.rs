@@ -1,6 +1,5 @@
 //! The data channel of a simulated robot.
 
-mod both;
 mod desk;
 mod http;
 
@@ -20,10 +19,8 @@ use self::{desk::Desk, http::Listener};
 use super::{
     Link,
     connection::{Connection, LONGEST, Stage},
-    ports::Poller,
 };
-
-pub use both::Both;
+use crate::link::poller::Poller;
 
 /// Where and how a simulated robot is found.
 #[derive(Debug, Clone)]
@@ -182,6 +179,9 @@ impl Link for WebRtcServer {
 
     fn take_events(&mut self, now: Instant) -> io::Result<()> {
         self.desk.waker().reset();
+        if let Some(client) = &mut self.client {
+            client.connection.look(now);
+        }
         self.advance(now);
         Ok(())
     }
