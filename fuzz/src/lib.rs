@@ -1,4 +1,5 @@
-//! What must hold for every input of `sinew-wire`, and for every motion from a file, and a driver that looks for one that breaks it.
+//! What must hold for every input of `sinew-wire`, for every motion from a file and for everything
+//! that a client sends a simulated G1, and a driver that looks for an input that breaks it.
 //!
 //! Each target has seeds from `vectors/` and an `exercise` that panics when an
 //! invariant fails. The same targets run under the mutation [`driver`] and
@@ -6,6 +7,7 @@
 
 pub mod driver;
 pub mod explain;
+pub mod g1;
 pub mod gd32;
 pub mod motion;
 mod mutation;
@@ -36,6 +38,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "voxel", seeds: voxel::seeds, exercise: voxel::exercise },
     Target { name: "unitree", seeds: unitree::seeds, exercise: unitree::exercise },
     Target { name: "motion", seeds: motion::seeds, exercise: motion::exercise },
+    Target { name: "g1", seeds: g1::seeds, exercise: g1::exercise },
     Target { name: "explain", seeds: explain::seeds, exercise: explain::exercise },
 ];
 

@@ -1,4 +1,5 @@
-//! A Unitree G1's side of the teaching datagrams, with two arms and a hand that moves them.
+//! A Unitree G1's side of the teaching datagrams and of the data channel, with two arms and a hand
+//! that moves them.
 //!
 //! [`Robot`] takes datagrams with their source and the time, and gives back datagrams to send. It
 //! speaks both layouts, keeps at most [`MAX_ACTIONS`] actions, plays them inside the arms' limits,
@@ -22,6 +23,7 @@
 //! ```
 
 mod action;
+pub mod building;
 mod clients;
 mod code;
 mod commands;
@@ -33,6 +35,7 @@ mod player;
 mod robot;
 mod spine;
 mod storing;
+mod unitree;
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -46,7 +49,10 @@ pub use operator::{HAND_VELOCITY, Move, Script};
 pub use peer::{Channel, Peer, What};
 pub use player::EASE_VELOCITY;
 pub use robot::Robot;
-pub use spine::{Store, Stored, Touch};
+pub use spine::{Body, Store, Stored, Touch};
+pub use unitree::{
+    ChannelCounters, KEEP_ALIVE, MAX_CHANNELS, MAX_MAPS, Md5, Place, UnitreeOptions, Walking,
+};
 
 /// Most actions that are stored.
 pub const MAX_ACTIONS: usize = teach::MAX_ACTIONS as usize;
@@ -65,7 +71,7 @@ pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
 pub const PLAY_RETRY: Duration = Duration::from_secs(2);
 
 /// How a simulated robot begins.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// Where all chance comes from: how [`Script::Wave`] waves.
     pub seed: u64,
@@ -84,6 +90,8 @@ pub struct Options {
     pub needs_opening: bool,
     /// How often its power is cut for a moment: see [`Robot::restart`].
     pub restart_every: Option<Duration>,
+    /// The data channel's side.
+    pub unitree: UnitreeOptions,
 }
 
 impl Default for Options {
@@ -96,6 +104,7 @@ impl Default for Options {
             pose: [0.0; JOINTS],
             needs_opening: false,
             restart_every: None,
+            unitree: UnitreeOptions::default(),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! | module | what it stands in for |
 //! | --- | --- |
 //! | [`vacuum`] | the CRL-200S motor controller, with wheels, sensors and a room around it |
-//! | [`g1`] | a Unitree G1 that is taught by datagrams, with its arms and a hand that moves them |
+//! | [`g1`] | a Unitree G1 behind datagrams and data channels, with its arms, a hand that moves them, and a building to map |
 //!
 //! # Contract
 //!

@@ -53,3 +53,8 @@ fn motion_holds_for_seeds_and_2000_mutations() {
 fn explain_holds_for_seeds_and_2000_mutations() {
     holds("explain");
 }
+
+#[test]
+fn g1_holds_for_seeds_and_2000_mutations() {
+    holds("g1");
+}

@@ -1,3 +1,4 @@
+mod datagrams;
 mod store;
 
 use std::{
@@ -14,9 +15,9 @@ use std::{
 };
 
 use sinew_robot::Origin;
-use sinew_sim::g1::{Options, Robot, Touch, discovery};
+use sinew_sim::g1::{Body, Options, Robot, Touch, discovery};
 
-use self::store::Store;
+use self::{datagrams::Datagrams, store::Store};
 use crate::{
     Around,
     discovery::{ANSWER_PORT, QUERY_PORT, answer_socket, interfaces},
@@ -137,7 +138,7 @@ impl G1Simulator {
             None => None,
         };
         let robot = Robot::new(robot, Instant::now());
-        let link = Around::all(link, Side::Robot, around)?;
+        let link = Around::all(Datagrams(link), Side::Robot, around)?;
         let work = Box::new(move |job| store.keep(job));
         let handle = Handle::spawn(robot, link, POLICY, Arc::new(()), Some(work))?;
         Ok(G1Simulator { address, hand: Hand { handle }, ending, responder })
@@ -146,6 +147,11 @@ impl G1Simulator {
     /// A hand on its arms.
     pub fn hand(&self) -> Hand {
         self.hand.clone()
+    }
+
+    /// What its body does now.
+    pub fn body(&self) -> Body {
+        self.hand.handle.state()
     }
 
     /// Where its teaching service listens.

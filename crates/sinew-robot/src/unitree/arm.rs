@@ -1,5 +1,7 @@
 //! Requests of the arms, one after the other.
 
+mod drop;
+
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
@@ -105,6 +107,10 @@ impl Session {
         request: RobotRequest,
         origin: &Origin,
     ) {
+        // What ends something is not kept from it by a stall.
+        if request == RobotRequest::RecordStop {
+            return self.record_stop(now, id, &origin.by);
+        }
         if let Err(refusal) = self.check_arm(&request) {
             return self.refuse(id, refusal);
         }
@@ -116,7 +122,6 @@ impl Session {
             RobotRequest::Exit => {
                 return self.done(id, Ok(Answer::Exit { note: Some(EXIT_NOTE.into()) }));
             }
-            RobotRequest::RecordStop => return self.record_stop(now, id, &origin.by),
             RobotRequest::Save { name, .. } => {
                 let same = self.savable(name.as_deref()).map(|(old, new)| (old == new, new));
                 match same {
@@ -188,7 +193,7 @@ impl Session {
         while self.is_validated()
             && !self.state.link.is_lost()
             && self.arm.active.is_none()
-            && !self.stops_arms()
+            && self.stopping.is_none()
             && let Some(Waiting { id, request, origin }) = self.arm.waiting.pop_front()
         {
             let (due, again) = (later(now, self.settings.answer), Some(later(now, LIST_AGAIN)));
@@ -419,75 +424,6 @@ impl Session {
     /// Whether the arms may move by themselves now or in a moment.
     pub(super) fn may_play(&self) -> bool {
         self.state.playing.is_some() || self.arm.begins_play() || self.recorder.may_begin_play()
-    }
-
-    /// The channel is gone: what was sent may have been done.
-    pub(super) fn arm_lost(&mut self, now: Instant, refusal: &Refusal) {
-        if let Some(active) = self.arm.active.take() {
-            match active.step.clone() {
-                Step::Listing => self.refuse(active.id, refusal.clone()),
-                Step::Acting(act @ Act::Play { .. }) if active.seen == Some(true) => {
-                    self.acted(now, active, &act);
-                }
-                _ => {
-                    let lost = unconfirmed(active.request.op());
-                    let message = format!("{}: {}", refusal.message, lost.message);
-                    self.refuse(active.id, Refusal::new(Code::Unconfirmed, message));
-                }
-            }
-        }
-        self.drop_arm(refusal);
-    }
-
-    /// Nothing that waits and would change something is asked; what was sent may have been done.
-    pub(super) fn drop_arm_changes(&mut self, why: &str) {
-        self.drop_arm_active(why, |active| {
-            matches!(active.request, RobotRequest::Play { .. } | RobotRequest::RecordStart { .. })
-        });
-        let refusal = Refusal::new(Code::NotReady, why);
-        self.drop_waiting(&refusal, |waiting| !waiting.request.is_query());
-    }
-
-    /// The same for what would move the arms, unless it is this client's. A recording that has
-    /// begun, or may have, is teaching, and goes on.
-    pub(super) fn drop_arm_motions(&mut self, why: &str, except: Option<u64>) {
-        self.drop_arm_active(why, |active| {
-            let begun = matches!(active.step, Step::Acting(_));
-            let moves = match active.request {
-                RobotRequest::Play { .. } => true,
-                RobotRequest::RecordStart { .. } => !begun,
-                _ => false,
-            };
-            moves && Some(active.origin.client) != except
-        });
-        let refusal = Refusal::new(Code::NotReady, why);
-        self.drop_waiting(&refusal, |waiting| {
-            let moves = super::Request::Teach(waiting.request.clone()).moves();
-            moves && Some(waiting.origin.client) != except
-        });
-    }
-
-    fn drop_arm_active(&mut self, why: &str, is: impl Fn(&Active) -> bool) {
-        let Some(active) = self.arm.active.take_if(|active| is(active)) else { return };
-        self.calls.forget(Purpose::Arm);
-        let begun = matches!(active.step, Step::Acting(_));
-        let code = if begun { Code::Unconfirmed } else { Code::NotReady };
-        let message = format!("{why} before the robot answered {}", active.request.op());
-        self.refuse(active.id, Refusal::new(code, message));
-    }
-
-    /// Refuses what is carried out and what waits.
-    pub(super) fn drop_arm(&mut self, refusal: &Refusal) {
-        self.drop_arm_active(&refusal.message, |_| true);
-        self.drop_waiting(refusal, |_| true);
-    }
-
-    fn drop_waiting(&mut self, refusal: &Refusal, is: impl Fn(&Waiting) -> bool) {
-        let (dropped, left): (VecDeque<_>, _) = self.arm.waiting.drain(..).partition(is);
-        self.arm.waiting = left;
-        for waiting in dropped {
-            self.refuse(waiting.id, refusal.clone());
-        }
     }
 
     /// What the last recording is called, and what it is to be called.

@@ -1,6 +1,9 @@
 //! What the robot sends.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use serde_json::Value;
 use sinew_wire::unitree::{
@@ -26,6 +29,9 @@ use crate::{
 const MAX_FAULTS: usize = 64;
 /// Services that are named as off.
 const MAX_OFF: usize = 64;
+/// Where the joints and the robot are, it says several times a second; older than this it is not
+/// shown.
+const BODY_FRESH: Duration = Duration::from_secs(2);
 /// Characters of a name that are kept.
 const MAX_NAME: usize = 200;
 
@@ -188,6 +194,7 @@ impl Session {
         };
         let velocities = state.velocities().and_then(arms);
         (self.state.positions, self.state.velocities) = (Some(positions), velocities);
+        self.state.joints_seen = Some(now);
         self.record_pose(now, positions);
         self.event(Event::Joints { positions, velocities });
     }
@@ -310,6 +317,17 @@ impl Session {
         now.iter().filter(|fault| missing(fault, &before)).for_each(|fault| tell(true, fault));
         if *before != *now {
             self.state.faults = now.into();
+        }
+    }
+
+    /// What the robot no longer says of its body is not shown.
+    pub(super) fn forget_old(&mut self, now: Instant) {
+        let is_old = |seen: &mut Instant| now.saturating_duration_since(*seen) > BODY_FRESH;
+        if self.state.joints_seen.take_if(is_old).is_some() {
+            (self.state.positions, self.state.velocities) = (None, None);
+        }
+        if self.state.pose_seen.take_if(is_old).is_some() {
+            self.state.pose = None;
         }
     }
 

@@ -171,8 +171,7 @@ impl Session {
             began: now,
             client: origin.client,
             presence: origin.presence.clone(),
-            // The app's first follows the acknowledgement at once.
-            keep_alive_at: Some(now),
+            keep_alive_at: Some(later(now, KEEP_ALIVE)),
             ends_at: None,
             told_long: false,
             seen: self.state.arm.as_ref().is_some_and(|arm| arm.id == -1),
@@ -182,6 +181,8 @@ impl Session {
         self.count_frames();
         let (name, frames) = (self.state.recording_name.clone(), self.state.recorded_frames);
         self.event(Event::Recording { on: true, name, frames, by: (*origin.by).into() });
+        // The app's first follows the acknowledgement at once.
+        self.call_arm(now, Purpose::KeepAlive, &ArmRequest::RecordKeepAlive);
     }
 
     pub(super) fn recording_due(&self) -> Option<Instant> {

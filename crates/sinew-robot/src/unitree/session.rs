@@ -92,7 +92,8 @@ impl Session {
         if plays {
             self.end_playback(now, &why);
         }
-        if self.walking.is_of_another_than(order.client) || self.walks_by_itself(now) {
+        let by_itself = !self.walking.may_walk() && self.walks_by_itself(now);
+        if self.walking.is_of_another_than(order.client) || by_itself {
             self.end_walk(now, &why);
         }
     }
@@ -116,13 +117,14 @@ impl Session {
             return;
         }
         self.advance_channel(now);
+        self.forget_old(now);
         self.advance_stopping(now);
         if self.state.link.is_ending() {
             return self.advance_closing(now);
         }
         self.advance_walk(now);
-        self.advance_recording(now);
         self.advance_arm(now);
+        self.advance_recording(now);
         self.advance_slam(now);
         self.advance_downloads(now);
         // What was given up just now may have to be stopped.

@@ -25,8 +25,6 @@ use crate::{
 const MAX_WAITING: usize = 32;
 /// Goals are no further away, by the vendor's documentation.
 const FURTHEST: f64 = 10.0;
-/// A pose that is older says nothing about where the robot is.
-const POSE_FRESH: Duration = Duration::from_secs(3);
 /// The service loads, and writes files, before it answers.
 const SLOW: Duration = Duration::from_secs(15);
 const SAVING: Duration = Duration::from_secs(60);
@@ -93,7 +91,7 @@ impl Session {
             }
             _ => {}
         }
-        let checked = self.reachable().and_then(|()| self.check_slam(now, &request));
+        let checked = self.reachable().and_then(|()| self.check_slam(&request));
         if let Err(refusal) = checked {
             return self.refuse(id, refusal);
         }
@@ -108,7 +106,7 @@ impl Session {
     }
 
     /// What can be said before the robot is asked.
-    fn check_slam(&self, now: Instant, request: &Request) -> Result<(), Refusal> {
+    fn check_slam(&self, request: &Request) -> Result<(), Refusal> {
         let not_ready = |message: &str| Err(Refusal::new(Code::NotReady, message));
         match request {
             Request::Stop { name: Some(name) } | Request::Download { name } => {
@@ -121,7 +119,7 @@ impl Session {
             Request::GoTo { .. } if self.walking.may_walk() => {
                 not_ready("the robot is on its way already; close that first")
             }
-            Request::GoTo { pose } => self.within_reach(now, pose),
+            Request::GoTo { pose } => self.within_reach(pose),
             Request::Resume if !self.walking.may_walk() => {
                 not_ready("the robot is on no way that it could go on with")
             }
@@ -129,10 +127,9 @@ impl Session {
         }
     }
 
-    fn within_reach(&self, now: Instant, to: &Pose) -> Result<(), Refusal> {
+    fn within_reach(&self, to: &Pose) -> Result<(), Refusal> {
         finite(to)?;
-        let recent = self.state.pose_seen.is_some_and(|at| now < later(at, POSE_FRESH));
-        let Some(here) = self.state.pose.filter(|_| recent) else {
+        let Some(here) = self.state.pose else {
             return Err(Refusal::new(
                 Code::NotReady,
                 "the robot does not say where it is; make a map or relocate it in one first",
@@ -161,11 +158,11 @@ impl Session {
         while self.is_validated()
             && !self.state.link.is_lost()
             && self.slam.active.is_none()
-            && !self.stops_walk()
+            && self.stopping.is_none()
             && let Some(waiting) = self.slam.waiting.pop_front()
         {
             // What was true when it was asked may not be any more.
-            match self.check_slam(now, &waiting.request) {
+            match self.check_slam(&waiting.request) {
                 Ok(()) => self.start_slam(now, waiting),
                 Err(refusal) => self.refuse(waiting.id, refusal),
             }

@@ -58,6 +58,9 @@ pub struct State {
     /// Joint velocities, rad/s; told and none as the positions.
     #[serde(serialize_with = "by_joint")]
     pub velocities: Option<Pose>,
+    /// When they came.
+    #[serde(skip)]
+    pub joints_seen: Option<Instant>,
     /// Topics that were asked for and that the robot does not have.
     pub not_offered: Arc<[Arc<str>]>,
     /// What went over the channel.
@@ -272,6 +275,7 @@ impl State {
             pose_seen: None,
             positions: None,
             velocities: None,
+            joints_seen: None,
             not_offered: Arc::new([]),
             counters: Counters::default(),
         }

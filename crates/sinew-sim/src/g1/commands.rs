@@ -92,6 +92,8 @@ impl Robot {
                 Ok(())
             }
             _ if !self.may_teach(from) => Err(Code::NotOpened),
+            // The arms belong to a client of the data channel.
+            Message::Enter(_) if !self.unitree.arm.is_idle() => Err(Code::Busy),
             Message::Enter(_) => {
                 // A host that gets no status has only zeros to send, so its flags decide nothing.
                 if self.maintained.replace(now).is_none() {
@@ -153,7 +155,7 @@ impl Robot {
             }
             (None, None) => return Err(Code::UnknownId),
         };
-        if self.playing.is_some() || self.is_recording() {
+        if self.playing.is_some() || self.is_recording() || !self.unitree.arm.is_idle() {
             return Err(Code::Busy);
         }
         let options = PlayOptions {
@@ -166,7 +168,7 @@ impl Robot {
         };
         let player = Player::new(motion, options, &self.arms);
         self.operator.let_go();
-        self.playing = Some(Playing { player, client: from });
+        self.playing = Some(Playing { player, client: Some(from) });
         self.latest_play = Some((play.action_id, now));
         Ok(())
     }

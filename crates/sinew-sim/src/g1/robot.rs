@@ -8,7 +8,7 @@ use sinew_robot::RequestId;
 use sinew_wire::teach::{Layout, Message, Sequence, Status};
 
 use super::{
-    Counters, MAX_ACTIONS, MAX_RECORDING, Mode, Options, Output, Pose, StoredAction,
+    Body, Counters, MAX_ACTIONS, MAX_RECORDING, Mode, Options, Output, Pose, StoredAction,
     TEACHING_TIMEOUT,
     clients::Clients,
     joints::{Arms, STEP},
@@ -16,6 +16,7 @@ use super::{
     player::Player,
     status_flag,
     storing::Storing,
+    unitree::Unitree,
 };
 
 /// Outputs that a caller may leave unfetched; then the oldest are lost.
@@ -27,11 +28,12 @@ const MOVING: Duration = Duration::from_millis(20);
 /// How often one that has nothing to do wants to be called.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// A simulated G1 that is taught by datagrams.
+/// A simulated G1: one body behind the teaching datagrams and data channels.
 ///
-/// Call [`handle_datagram`](Self::handle_datagram) with what comes and
-/// [`handle_timeout`](Self::handle_timeout) when [`poll_timeout`](Self::poll_timeout) says so, then
-/// drain [`poll_output`](Self::poll_output). Time that goes back counts as standing still. What a
+/// Call [`handle_datagram`](Self::handle_datagram) and [`handle_channel`](Self::handle_channel)
+/// with what comes and [`handle_timeout`](Self::handle_timeout) when
+/// [`poll_timeout`](Self::poll_timeout) says so, then drain [`poll_output`](Self::poll_output) and
+/// [`poll_channel`](Self::poll_channel). Time that goes back counts as standing still. What a
 /// tester sees is as of the latest call.
 ///
 /// Teaching belongs to the robot and not to a client: the 0x0D of any client keeps it up, and the
@@ -39,7 +41,7 @@ const IDLE: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub struct Robot {
     pub(super) needs_opening: bool,
-    period: Duration,
+    pub(super) period: Duration,
     pub(super) arms: Arms,
     pub(super) operator: Operator,
     pub(super) store: Vec<StoredAction>,
@@ -55,13 +57,17 @@ pub struct Robot {
     pub(super) counters: Counters,
     /// Up to here everything has happened.
     now: Instant,
-    booted: Instant,
+    pub(super) booted: Instant,
     /// When the arms move next, while they may.
     step_at: Option<Instant>,
     /// How often the power is cut for a moment, and when next.
     restarts: Option<(Duration, Instant)>,
     /// Requests of a pump that were carried out, and not answered yet.
     pub(super) touched: Vec<RequestId>,
+    /// What comes and goes over data channels.
+    pub(super) unitree: Unitree,
+    /// The body as it was last shown.
+    pub(super) seen: Body,
 }
 
 /// What the robot recorded itself.
@@ -75,7 +81,8 @@ pub(super) struct Recording {
 #[derive(Debug, Clone)]
 pub(super) struct Playing {
     pub(super) player: Player,
-    pub(super) client: SocketAddr,
+    /// The client whose silence ends a play without an end.
+    pub(super) client: Option<SocketAddr>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -85,6 +92,7 @@ enum Due {
     Status,
     Silence,
     Teaching,
+    Unitree,
 }
 
 impl Robot {
@@ -99,10 +107,13 @@ impl Robot {
             }
         }
         let actions_left_out = (given - store.len()) as u64;
+        let arms = Arms::new(options.pose);
+        let unitree = Unitree::new(options.unitree, options.seed);
+        let seen = Body::new(arms.positions, &unitree);
         Robot {
             needs_opening: options.needs_opening,
             period: Duration::from_secs(1) / options.status_hz.clamp(1, 500),
-            arms: Arms::new(options.pose),
+            arms,
             operator: Operator::new(options.operator, options.seed),
             store,
             storing: Storing::default(),
@@ -118,6 +129,8 @@ impl Robot {
             step_at: None,
             restarts: options.restart_every.map(|every| (every, crate::later(now, every))),
             touched: Vec::new(),
+            unitree,
+            seen,
         }
     }
 
@@ -129,13 +142,23 @@ impl Robot {
     pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
         let now = self.advance(now);
         self.obey(now, from, bytes);
-        let active = self.maintained.is_some() || self.playing.is_some();
-        if !active {
+        self.rouse(now);
+        self.advance(now);
+    }
+
+    /// Begins to move the arms if they may move now, and ends if not.
+    pub(super) fn rouse(&mut self, now: Instant) {
+        if !self.is_active() {
             self.step_at = None;
         } else if self.step_at.is_none() {
             self.step_at = Some(crate::later(now, STEP));
         }
-        self.advance(now);
+    }
+
+    fn is_active(&self) -> bool {
+        let arm = &self.unitree.arm;
+        let serves = arm.is_recording() || arm.is_returning();
+        self.maintained.is_some() || self.playing.is_some() || serves
     }
 
     /// Lets the time up to `now` happen.
@@ -176,6 +199,7 @@ impl Robot {
         self.arms.hold();
         self.step_at = None;
         self.booted = now;
+        self.unitree.restart();
     }
 
     pub(super) fn restart_at(&self) -> Option<Instant> {
@@ -207,8 +231,8 @@ impl Robot {
     /// What the robot does.
     pub fn mode(&self) -> Mode {
         match () {
-            () if self.playing.is_some() => Mode::Playing,
-            () if self.is_recording() => Mode::Recording,
+            () if self.playing.is_some() || self.unitree.arm.is_returning() => Mode::Playing,
+            () if self.is_recording() || self.unitree.arm.is_recording() => Mode::Recording,
             () if self.maintained.is_some() => Mode::Teaching,
             () => Mode::Idle,
         }
@@ -238,7 +262,8 @@ impl Robot {
     }
 
     pub(super) fn is_damping(&self) -> bool {
-        self.maintained.is_some() && self.playing.is_none()
+        let soft = self.maintained.is_some() || self.unitree.arm.is_recording();
+        soft && self.playing.is_none()
     }
 
     pub(super) fn is_recording(&self) -> bool {
@@ -265,6 +290,8 @@ impl Robot {
         self.operator.restart();
         if self.playing.is_none() {
             self.arms.hold();
+        }
+        if !self.is_active() {
             self.step_at = None;
         }
     }
@@ -274,13 +301,14 @@ impl Robot {
         self.playing = None;
         self.operator.let_go();
         self.arms.hold();
-        if self.maintained.is_none() {
+        if !self.is_active() {
             self.step_at = None;
         }
     }
 
     /// Breaks off whatever moves the arms or lets them be moved.
     pub(super) fn stop(&mut self) {
+        self.break_off_arm();
         self.end_play();
         self.end_teaching();
         self.recording = None;
@@ -313,6 +341,7 @@ impl Robot {
                 Due::Status => self.push_status(at, now),
                 Due::Silence => self.clients.forget_silent(at),
                 Due::Teaching => self.end_teaching(),
+                Due::Unitree => self.step_unitree(at, now),
             }
         }
         self.now = now;
@@ -320,7 +349,7 @@ impl Robot {
     }
 
     /// What is due, and when. At the same time the arms have moved before they are looked at.
-    fn dues(&self) -> [Option<(Instant, Due)>; 5] {
+    fn dues(&self) -> [Option<(Instant, Due)>; 6] {
         let frame = self.recording.as_ref().and_then(|recording| recording.next);
         let lapse = self.maintained.map(|at| crate::later(at, TEACHING_TIMEOUT));
         [
@@ -329,6 +358,7 @@ impl Robot {
             self.clients.status_at().map(|at| (at, Due::Status)),
             self.clients.silent_at().map(|at| (at, Due::Silence)),
             lapse.map(|at| (at, Due::Teaching)),
+            self.unitree_due().map(|at| (at, Due::Unitree)),
         ]
     }
 
@@ -339,11 +369,16 @@ impl Robot {
     fn step(&mut self, at: Instant) {
         self.step_at = Some(crate::later(at, STEP));
         let Some(Playing { player, client }) = &mut self.playing else {
-            return self.operator.step(&mut self.arms);
+            if self.is_damping() {
+                self.operator.step(&mut self.arms);
+            }
+            return self.step_back(at);
         };
         // One that never ends needs a client that could end it.
-        let forsaken = player.is_looped() && !self.clients.knows(*client);
+        let known = client.is_some_and(|client| self.clients.knows(client));
+        let forsaken = player.is_looped() && !known;
         if forsaken || player.step(&mut self.arms) {
+            self.play_ended();
             self.end_play();
         }
     }

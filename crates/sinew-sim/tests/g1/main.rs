@@ -14,4 +14,5 @@ mod store;
 mod support;
 mod teaching;
 mod time;
+mod unitree;
 mod vectors;

@@ -54,8 +54,8 @@ pub fn validation_answer(challenge: &str, ciphers: &impl Ciphers) -> Message {
     validation_answer_with(challenge, |message| ciphers.md5(message))
 }
 
-/// The same, with nothing but MD5.
-pub fn validation_answer_with(challenge: &str, md5: impl FnOnce(&[u8]) -> [u8; 16]) -> Message {
+/// The same, of a robot that has no use for the other ciphers.
+pub fn validation_answer_with(challenge: &str, md5: impl Fn(&[u8]) -> [u8; 16]) -> Message {
     let digest = md5(&[PREFIX, challenge.as_bytes()].concat());
     Message::with_data(Kind::Validation, "", base64::encode(&digest))
 }
