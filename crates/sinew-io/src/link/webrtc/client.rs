@@ -228,3 +228,93 @@ impl Link for WebRtcLink {
         false
     }
 }
+
+#[cfg(all(test, feature = "sim"))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::{net::Ipv4Addr, thread};
+
+    use rustix::time::{ClockId, clock_gettime};
+    use sinew_robot::unitree::{Session, Settings};
+    use sinew_sim::g1::{Channel, What};
+
+    use super::*;
+    use crate::{
+        Habits, Signalling, WebRtcServer, WebRtcServerOptions,
+        pump::{Handle, Policy},
+    };
+
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    /// Lets the robot run for this long, or until a message comes that has these words.
+    fn run(robot: &mut WebRtcServer, time: Duration, words: &str) -> Option<Channel> {
+        let (begin, mut buffer) = (Instant::now(), vec![0; robot.longest()]);
+        while begin.elapsed() < time {
+            let now = Instant::now();
+            robot.take_events(now).unwrap();
+            while let Some((count, channel)) = robot.receive(now, &mut buffer).unwrap() {
+                let text = String::from_utf8_lossy(&buffer[..count]).into_owned();
+                let opened = words.is_empty() && channel.what == What::Opened;
+                if opened || (!words.is_empty() && text.contains(words)) {
+                    return Some(channel);
+                }
+            }
+            robot.flush(now).unwrap();
+            thread::yield_now();
+        }
+        None
+    }
+
+    /// Processor time of all threads but this one.
+    fn others() -> Duration {
+        let used = |clock| {
+            let time = clock_gettime(clock);
+            Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+        };
+        used(ClockId::ProcessCPUTime).saturating_sub(used(ClockId::ThreadCPUTime))
+    }
+
+    #[test]
+    fn a_session_runs_on_it_and_rests_when_there_is_nothing_to_do() {
+        let mut robot = WebRtcServer::new(WebRtcServerOptions {
+            listen: Some((Ipv4Addr::LOCALHOST, 0).into()),
+            listen_old: None,
+            signalling: Signalling::Static,
+            interface: Some("127.0.0.1".into()),
+            habits: Habits::default(),
+        })
+        .unwrap();
+        let link = WebRtcLink::new(WebRtcOptions {
+            host: "127.0.0.1".into(),
+            port: robot.address().map(|address| address.port()),
+            key: None,
+            interface: Some("127.0.0.1".into()),
+        });
+        let policy =
+            Policy { name: "g1", priority: None, relayed: false, farewell: Duration::from_secs(1) };
+        let session = Session::new(Settings::new(0, 1, OpenSsl::digest), Instant::now());
+        let handle =
+            Handle::spawn(session, Box::new(link.unwrap()), policy, Arc::new(()), None).unwrap();
+        let opened = run(&mut robot, LIMIT, "").unwrap();
+        let to = Channel { what: What::Message(Form::Text), ..opened };
+        let challenge = br#"{"type":"validation","topic":"","data":"0123456789abcdef"}"#;
+        robot.send(Instant::now(), to, challenge).unwrap();
+        // The vectors have this answer.
+        run(&mut robot, LIMIT, "w+wJRSatpJQf2TpbA1FlIA==").unwrap();
+        let before = others();
+        assert_eq!(run(&mut robot, Duration::from_secs(2), "no such words"), None);
+        let used = others().saturating_sub(before);
+        assert!(used < Duration::from_millis(200), "{used:?} in 2 s");
+        handle.shut_down();
+        let begin = Instant::now();
+        let mut buffer = vec![0; robot.longest()];
+        loop {
+            robot.take_events(Instant::now()).unwrap();
+            match robot.receive(Instant::now(), &mut buffer).unwrap() {
+                Some((_, Channel { what: What::Closed, .. })) => break,
+                _ => assert!(begin.elapsed() < Duration::from_secs(3), "no goodbye"),
+            }
+        }
+    }
+}
