@@ -41,8 +41,10 @@ use sinew_robot::Epoch;
 
 pub use address::{Address, AddressError};
 pub use link::{Around, Link};
+#[cfg(all(feature = "g1", feature = "sim"))]
+pub use link::{Both, UdpServer};
 #[cfg(all(feature = "sim", feature = "webrtc"))]
-pub use link::{Both, Habits, Signalling, UdpServer, WebRtcServer, WebRtcServerOptions};
+pub use link::{Habits, Signalling, WebRtcServer, WebRtcServerOptions};
 #[cfg(feature = "webrtc")]
 pub use link::{KeyFile, OpenSsl, WebRtcLink, WebRtcOptions};
 pub use priority::{FAVOURED, favour, may_have_real_time, step_back};

@@ -1,7 +1,11 @@
 //! What carries bytes between a session and its peers.
 
 mod around;
+#[cfg(all(feature = "g1", feature = "sim"))]
+mod both;
 mod log;
+#[cfg(any(feature = "webrtc", all(feature = "g1", feature = "sim")))]
+mod poller;
 mod port;
 mod serial;
 mod udp;
@@ -11,6 +15,8 @@ mod webrtc;
 use std::{io, net::SocketAddr, os::fd::BorrowedFd, time::Instant};
 
 pub use around::{Around, Side};
+#[cfg(all(feature = "g1", feature = "sim"))]
+pub use both::Both;
 #[cfg(feature = "sim")]
 pub use serial::PtyLink;
 pub use serial::SerialLink;
@@ -18,7 +24,7 @@ pub use udp::{UdpClient, UdpServer};
 #[cfg(feature = "webrtc")]
 pub(crate) use webrtc::md5;
 #[cfg(all(feature = "sim", feature = "webrtc"))]
-pub use webrtc::{Both, Habits, Signalling, WebRtcServer, WebRtcServerOptions};
+pub use webrtc::{Habits, Signalling, WebRtcServer, WebRtcServerOptions};
 #[cfg(feature = "webrtc")]
 pub use webrtc::{KeyFile, OpenSsl, WebRtcLink, WebRtcOptions};
 

@@ -10,6 +10,7 @@ mod http;
 mod key_file;
 mod negotiate;
 mod ports;
+mod rsa;
 mod sdp;
 #[cfg(feature = "sim")]
 mod server;
@@ -21,4 +22,4 @@ pub(crate) use ciphers::md5;
 pub use client::{WebRtcLink, WebRtcOptions};
 pub use key_file::KeyFile;
 #[cfg(feature = "sim")]
-pub use server::{Both, Habits, Signalling, WebRtcServer, WebRtcServerOptions};
+pub use server::{Habits, Signalling, WebRtcServer, WebRtcServerOptions};

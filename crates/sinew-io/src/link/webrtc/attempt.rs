@@ -17,13 +17,9 @@ use openssl::rand::rand_bytes;
 use sinew_robot::unitree::signalling::{Came, Client, Failure, Step};
 
 use super::{
-    OpenSsl, WebRtcOptions,
-    connection::Connection,
-    http,
-    negotiate::Offering,
-    ports::{Poller, Ports},
+    OpenSsl, WebRtcOptions, connection::Connection, http, negotiate::Offering, ports::Ports, rsa,
 };
-use crate::wake::Waker;
+use crate::{link::poller::Poller, wake::Waker};
 
 /// An attempt that runs, or has ended. One that is dropped ends after the step it is at.
 pub(super) struct Attempt {
@@ -39,12 +35,21 @@ pub(super) struct Refused {
     pub(super) after: Duration,
 }
 
+/// What was learned of a robot that did not take what others take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Manners {
+    /// We begin the association though it should.
+    pub(super) eager: bool,
+    /// We show it an RSA certificate.
+    pub(super) rsa: bool,
+}
+
 impl Attempt {
     /// `alive` is held as long as the thread runs.
     pub(super) fn begin(
         options: Arc<WebRtcOptions>,
         ciphers: OpenSsl,
-        eager: bool,
+        manners: Manners,
         poller: &Poller,
         alive: Arc<()>,
     ) -> io::Result<Self> {
@@ -56,7 +61,7 @@ impl Attempt {
         let abandoned = Arc::clone(&attempt.abandoned);
         let work = move || {
             // Dropped where no one waits for it any more, which closes it.
-            let _ = ended.send(connect(&options, ciphers, eager, &abandoned));
+            let _ = ended.send(connect(&options, ciphers, manners, &abandoned));
             waker.wake();
             drop(alive);
         };
@@ -84,13 +89,16 @@ impl Drop for Attempt {
 fn connect(
     options: &WebRtcOptions,
     ciphers: OpenSsl,
-    eager: bool,
+    manners: Manners,
     abandoned: &AtomicBool,
 ) -> Result<Connection, Refused> {
     let mut robot = Robot::look_up(&options.host)?;
     let ports = Ports::bind(options.interface.as_deref(), robot.is_here());
     let ports = ports.map_err(|error| refused(&error.to_string()))?;
-    let offering = Offering::new(ports, Instant::now()).map_err(|words| refused(&words))?;
+    let certificate = manners.rsa.then(rsa::certificate).transpose();
+    let certificate = certificate.map_err(|error| refused(&error.to_string()))?;
+    let offering = Offering::new(ports, certificate, Instant::now());
+    let offering = offering.map_err(|words| refused(&words))?;
     let mut random = [0; 16];
     rand_bytes(&mut random).map_err(|error| refused(&error.to_string()))?;
     let (host, key) = (robot.ip().to_string(), options.key.clone());
@@ -112,7 +120,7 @@ fn connect(
             }
             Step::End(Err(failure)) => return Err(failure.into()),
             Step::End(Ok(sdp)) => {
-                let connection = offering.accept(&sdp, eager, Instant::now());
+                let connection = offering.accept(&sdp, manners.eager, Instant::now());
                 return connection.map_err(|what| Failure::Protocol { what }.into());
             }
         }

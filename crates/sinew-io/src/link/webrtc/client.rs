@@ -10,10 +10,11 @@ use sinew_wire::unitree::{DeviceKey, Form};
 
 use super::{
     Link, OpenSsl,
-    attempt::{Attempt, Refused},
+    attempt::{Attempt, Manners, Refused},
     connection::{Connection, LONGEST, Stage},
-    ports::Poller,
+    dtls::NO_SHARED_CIPHER,
 };
+use crate::link::poller::Poller;
 
 /// How long to wait after a robot answered and no channel came of it.
 const AGAIN: Duration = Duration::from_secs(2);
@@ -42,8 +43,7 @@ pub struct WebRtcLink {
     /// Held by each signalling thread.
     threads: Arc<()>,
     state: State,
-    /// Whether we begin the association though the robot should: it let us wait before.
-    eager: bool,
+    manners: Manners,
     /// When [`Link::open`] has something to do.
     act: Option<Instant>,
 }
@@ -65,7 +65,7 @@ impl WebRtcLink {
             poller: Poller::new()?,
             threads: Arc::new(()),
             state: State::Closed(None),
-            eager: false,
+            manners: Manners::default(),
             act: None,
         })
     }
@@ -73,7 +73,7 @@ impl WebRtcLink {
     fn begin(&mut self) -> io::Result<()> {
         if Arc::strong_count(&self.threads) <= THREADS {
             let (options, alive) = (Arc::clone(&self.options), Arc::clone(&self.threads));
-            let attempt = Attempt::begin(options, self.ciphers, self.eager, &self.poller, alive)?;
+            let attempt = Attempt::begin(options, self.ciphers, self.manners, &self.poller, alive)?;
             self.state = State::Signalling(attempt);
         }
         Ok(())
@@ -93,9 +93,9 @@ impl WebRtcLink {
         Err(error)
     }
 
-    fn advance(&mut self, now: Instant) {
+    fn look(&mut self, now: Instant) {
         if let State::Open(connection) | State::Opening(connection) = &mut self.state {
-            connection.advance(now);
+            connection.look(now);
         }
     }
 }
@@ -125,13 +125,14 @@ impl Link for WebRtcLink {
                 }
             }
         }
-        self.advance(now);
+        self.look(now);
         let State::Opening(connection) = &self.state else { return waits() };
         let stage = connection.stage();
         if let Some(words) = connection.down() {
             let words = words.to_owned();
-            // One of the two must begin.
-            self.eager ^= stage == Stage::Sctp;
+            // One of the two must begin, and certificates are of one kind or the other.
+            self.manners.eager ^= stage == Stage::Sctp;
+            self.manners.rsa ^= words.contains(NO_SHARED_CIPHER);
             return Err(self.refused(now, Refused { words, after: AGAIN }));
         }
         match std::mem::replace(&mut self.state, State::Closed(None)) {
@@ -155,7 +156,7 @@ impl Link for WebRtcLink {
     }
 
     fn take_events(&mut self, now: Instant) -> io::Result<()> {
-        self.advance(now);
+        self.look(now);
         if !self.is_open() {
             self.act = Some(now);
         }
@@ -175,14 +176,18 @@ impl Link for WebRtcLink {
     }
 
     fn send(&mut self, now: Instant, form: Form, bytes: &[u8]) -> io::Result<()> {
-        let State::Open(connection) = &mut self.state else { return Ok(()) };
+        let State::Open(connection) = &mut self.state else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
         let sent = connection.send(now, form, bytes);
         self.settle()?;
         sent
     }
 
     fn flush(&mut self, now: Instant) -> io::Result<()> {
-        self.advance(now);
+        if let State::Open(connection) = &mut self.state {
+            connection.advance(now);
+        }
         self.settle()
     }
 
@@ -221,5 +226,95 @@ impl Link for WebRtcLink {
 
     fn is_stream(&self) -> bool {
         false
+    }
+}
+
+#[cfg(all(test, feature = "sim"))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::{net::Ipv4Addr, thread};
+
+    use rustix::time::{ClockId, clock_gettime};
+    use sinew_robot::unitree::{Session, Settings};
+    use sinew_sim::g1::{Channel, What};
+
+    use super::*;
+    use crate::{
+        Habits, Signalling, WebRtcServer, WebRtcServerOptions,
+        pump::{Handle, Policy},
+    };
+
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    /// Lets the robot run for this long, or until a message comes that has these words.
+    fn run(robot: &mut WebRtcServer, time: Duration, words: &str) -> Option<Channel> {
+        let (begin, mut buffer) = (Instant::now(), vec![0; robot.longest()]);
+        while begin.elapsed() < time {
+            let now = Instant::now();
+            robot.take_events(now).unwrap();
+            while let Some((count, channel)) = robot.receive(now, &mut buffer).unwrap() {
+                let text = String::from_utf8_lossy(&buffer[..count]).into_owned();
+                let opened = words.is_empty() && channel.what == What::Opened;
+                if opened || (!words.is_empty() && text.contains(words)) {
+                    return Some(channel);
+                }
+            }
+            robot.flush(now).unwrap();
+            thread::yield_now();
+        }
+        None
+    }
+
+    /// Processor time of all threads but this one.
+    fn others() -> Duration {
+        let used = |clock| {
+            let time = clock_gettime(clock);
+            Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+        };
+        used(ClockId::ProcessCPUTime).saturating_sub(used(ClockId::ThreadCPUTime))
+    }
+
+    #[test]
+    fn a_session_runs_on_it_and_rests_when_there_is_nothing_to_do() {
+        let mut robot = WebRtcServer::new(WebRtcServerOptions {
+            listen: Some((Ipv4Addr::LOCALHOST, 0).into()),
+            listen_old: None,
+            signalling: Signalling::Static,
+            interface: Some("127.0.0.1".into()),
+            habits: Habits::default(),
+        })
+        .unwrap();
+        let link = WebRtcLink::new(WebRtcOptions {
+            host: "127.0.0.1".into(),
+            port: robot.address().map(|address| address.port()),
+            key: None,
+            interface: Some("127.0.0.1".into()),
+        });
+        let policy =
+            Policy { name: "g1", priority: None, relayed: false, farewell: Duration::from_secs(1) };
+        let session = Session::new(Settings::new(0, 1, OpenSsl::digest), Instant::now());
+        let handle =
+            Handle::spawn(session, Box::new(link.unwrap()), policy, Arc::new(()), None).unwrap();
+        let opened = run(&mut robot, LIMIT, "").unwrap();
+        let to = Channel { what: What::Message(Form::Text), ..opened };
+        let challenge = br#"{"type":"validation","topic":"","data":"0123456789abcdef"}"#;
+        robot.send(Instant::now(), to, challenge).unwrap();
+        // The vectors have this answer.
+        run(&mut robot, LIMIT, "w+wJRSatpJQf2TpbA1FlIA==").unwrap();
+        let before = others();
+        assert_eq!(run(&mut robot, Duration::from_secs(2), "no such words"), None);
+        let used = others().saturating_sub(before);
+        assert!(used < Duration::from_millis(200), "{used:?} in 2 s");
+        handle.shut_down();
+        let begin = Instant::now();
+        let mut buffer = vec![0; robot.longest()];
+        loop {
+            robot.take_events(Instant::now()).unwrap();
+            match robot.receive(Instant::now(), &mut buffer).unwrap() {
+                Some((_, Channel { what: What::Closed, .. })) => break,
+                _ => assert!(begin.elapsed() < Duration::from_secs(3), "no goodbye"),
+            }
+        }
     }
 }

@@ -14,11 +14,8 @@ use str0m::{
     net::{Protocol, Receive},
 };
 
-use super::{
-    dcep,
-    negotiate::guarded,
-    ports::{Poller, Ports},
-};
+use super::{dcep, negotiate::guarded, ports::Ports};
+use crate::link::poller::Poller;
 
 /// Longest message, either way.
 pub(super) const LONGEST: usize = 256 << 10;
@@ -28,7 +25,7 @@ pub(super) const ROOM: usize = 64 << 10;
 const QUEUE: usize = LONGEST;
 /// From the peer's SDP to a channel.
 pub(super) const OPENING: Duration = Duration::from_secs(15);
-/// An association that has not begun by then will not: both sides wait for the other.
+/// To a client, an association that has not begun by then will not: both sides wait for the other.
 const ASSOCIATING: Duration = Duration::from_secs(8);
 /// STUN is answered every one or two seconds; ICE itself takes 15 s and more to notice.
 const SILENCE: Duration = Duration::from_secs(5);
@@ -139,13 +136,22 @@ impl Connection {
     }
 
     /// Reads what has come, and does what is due.
-    pub(super) fn advance(&mut self, now: Instant) {
+    pub(super) fn look(&mut self, now: Instant) {
         self.read(now);
+        self.advance(now);
+    }
+
+    /// Does what is due.
+    pub(super) fn advance(&mut self, now: Instant) {
         if now >= self.due {
             self.input(Input::Timeout(now));
             self.drive(now);
         }
         self.send_queue(now);
+        if now >= self.limit() {
+            // We may have slept while it came.
+            self.read(now);
+        }
         if now >= self.limit() {
             self.end(self.too_late());
         }
@@ -154,9 +160,11 @@ impl Connection {
     /// Until when the next stage must have come, or any datagram.
     fn limit(&self) -> Instant {
         match self.stage {
-            Stage::Ice | Stage::Dtls => self.begun + OPENING,
-            Stage::Sctp => (self.begun + OPENING).min(self.since + ASSOCIATING),
             Stage::Open => self.heard + SILENCE,
+            Stage::Sctp if matches!(self.wanted, Wanted::Own(_)) => {
+                (self.begun + OPENING).min(self.since + ASSOCIATING)
+            }
+            Stage::Ice | Stage::Dtls | Stage::Sctp => self.begun + OPENING,
         }
     }
 
@@ -193,7 +201,7 @@ impl Connection {
     fn input(&mut self, input: Input<'_>) {
         let Some(rtc) = &mut self.rtc else { return };
         if let Err(words) = guarded(|| rtc.handle_input(input)) {
-            self.fail(words);
+            self.end(&words);
         }
     }
 
@@ -225,7 +233,7 @@ impl Connection {
                     }
                     return;
                 }
-                Err(words) => self.fail(words),
+                Err(words) => self.end(&words),
             }
         }
     }
@@ -329,7 +337,7 @@ impl Connection {
                 Ok(true) => self.drive(now),
                 Ok(false) => return self.queue.push_front((form, bytes)),
                 // Its length was looked at when it came.
-                Err(error) => self.fail(error.to_string()),
+                Err(error) => self.end(&error.to_string()),
             }
         }
     }
@@ -350,37 +358,33 @@ impl Connection {
 
     /// Says goodbye, so that the peer is free at once.
     pub(super) fn close(&mut self, now: Instant) {
-        let Some(rtc) = &mut self.rtc else { return };
+        let Some(mut rtc) = self.rtc.take() else { return };
         self.down.get_or_insert_with(|| "closed".into());
-        let closed = guarded(|| {
-            // What happened before is of no interest any more.
-            while !matches!(rtc.poll_output()?, Output::Timeout(_)) {}
+        // What is to be sent before it, such as the alert that ends a handshake, then what it sends
+        // itself. Of one that is broken there may be nothing.
+        let _ = guarded(|| self.send_rest(&mut rtc));
+        let _ = guarded(|| {
             rtc.close()?;
             rtc.handle_input(Input::Timeout(now))?;
-            loop {
-                match rtc.poll_output()? {
-                    Output::Transmit(it) => {
-                        self.ports.send(it.source, it.destination, &it.contents);
-                    }
-                    Output::Event(_) => {}
-                    Output::Timeout(_) => return Ok::<_, RtcError>(()),
-                }
-            }
+            self.send_rest(&mut rtc)
         });
-        let _ = closed;
-        self.rtc = None;
+    }
+
+    /// Sends all that waits; what has happened is of no interest any more.
+    fn send_rest(&self, rtc: &mut Rtc) -> Result<(), RtcError> {
+        loop {
+            match rtc.poll_output()? {
+                Output::Transmit(it) => self.ports.send(it.source, it.destination, &it.contents),
+                Output::Event(_) => {}
+                Output::Timeout(_) => return Ok(()),
+            }
+        }
     }
 
     /// It is over for this reason, and the peer is told.
     fn end(&mut self, words: &str) {
         self.down.get_or_insert_with(|| words.into());
         self.close(self.begun.max(self.due));
-    }
-
-    /// str0m gave up: it is not to be called again.
-    fn fail(&mut self, words: String) {
-        self.rtc = None;
-        self.down.get_or_insert(words);
     }
 }
 

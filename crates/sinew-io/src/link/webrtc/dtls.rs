@@ -17,7 +17,8 @@ use openssl::{
     pkey::PKey,
     srtp::SrtpProfileId,
     ssl::{
-        ErrorCode, Ssl, SslContext, SslMethod, SslOptions, SslStream, SslVerifyMode, SslVersion,
+        self, ErrorCode, Ssl, SslContext, SslMethod, SslOptions, SslStream, SslVerifyMode,
+        SslVersion,
     },
     x509::X509,
 };
@@ -40,8 +41,8 @@ const NEVER: Duration = Duration::from_secs(3600);
 const RECORD: usize = 1 << 14;
 const MTU: usize = 1200;
 const CIPHERS: &str = "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:ECDHE+AES:DHE+AES";
-/// Those of a stack that knows no better.
-const CBC: &str = "ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-AES128-SHA";
+/// What a server says to a client that takes none of its certificates.
+pub(super) const NO_SHARED_CIPHER: &str = "no shared cipher";
 const PROFILES: &str = "SRTP_AEAD_AES_256_GCM:SRTP_AEAD_AES_128_GCM:SRTP_AES128_CM_SHA1_80";
 const EXPORTER: &str = "EXTRACTOR-dtls_srtp";
 /// `SSL_OP_NO_EXTENDED_MASTER_SECRET`, which the binding has no name for.
@@ -64,27 +65,43 @@ pub(super) struct Habits {
     pub(super) own_dcep: bool,
     pub(super) no_extended_master_secret: bool,
     pub(super) cbc_only: bool,
+    /// Takes only RSA certificates.
+    pub(super) rsa_only: bool,
+}
+
+impl Habits {
+    const fn from_bits(bits: usize) -> Self {
+        Habits {
+            own_dcep: bits & 1 != 0,
+            no_extended_master_secret: bits & 2 != 0,
+            cbc_only: bits & 4 != 0,
+            rsa_only: bits & 8 != 0,
+        }
+    }
+
+    const fn ciphers(self) -> &'static str {
+        match (self.cbc_only, self.rsa_only) {
+            (false, false) => CIPHERS,
+            (true, false) => "ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-AES128-SHA",
+            (false, true) => "ECDHE-RSA-AES128-GCM-SHA256",
+            (true, true) => "ECDHE-RSA-AES128-SHA",
+        }
+    }
 }
 
 /// str0m's ciphers with this DTLS.
 pub(super) fn provider(habits: Habits) -> CryptoProvider {
-    let index = usize::from(habits.own_dcep)
-        + 2 * usize::from(habits.no_extended_master_secret)
-        + 4 * usize::from(habits.cbc_only);
-    CryptoProvider { dtls_provider: &PROVIDERS[index], ..from_feature_flags() }
+    let provider = PROVIDERS.iter().find(|provider| provider.0 == habits);
+    CryptoProvider { dtls_provider: provider.unwrap_or(&PROVIDERS[0]), ..from_feature_flags() }
 }
 
 /// str0m wants them for ever.
-static PROVIDERS: [Provider; 8] = {
-    let mut all =
-        [Provider(Habits { own_dcep: false, no_extended_master_secret: false, cbc_only: false });
-            8];
-    let mut index = 0;
-    while index < all.len() {
-        all[index].0.own_dcep = index & 1 != 0;
-        all[index].0.no_extended_master_secret = index & 2 != 0;
-        all[index].0.cbc_only = index & 4 != 0;
-        index += 1;
+static PROVIDERS: [Provider; 16] = {
+    let mut all = [Provider(Habits::from_bits(0)); 16];
+    let mut bits = 1;
+    while bits < all.len() {
+        all[bits] = Provider(Habits::from_bits(bits));
+        bits += 1;
     }
     all
 };
@@ -164,7 +181,7 @@ impl Dtls {
         match done {
             Ok(()) => self.connected(),
             Err(error) if is_waiting(error.code()) => Ok(()),
-            Err(error) => failed(&error),
+            Err(error) => failed(&reason(&error)),
         }
     }
 
@@ -205,7 +222,7 @@ impl Dtls {
                     return Ok(());
                 }
                 Err(error) if is_waiting(error.code()) => return Ok(()),
-                Err(error) => return failed(&error),
+                Err(error) => return failed(&reason(&error)),
             }
         }
     }
@@ -214,7 +231,7 @@ impl Dtls {
 fn context(cert: &DtlsCert, habits: Habits) -> Result<SslContext, ErrorStack> {
     let mut context = SslContext::builder(SslMethod::dtls())?;
     context.set_min_proto_version(Some(SslVersion::DTLS1_2))?;
-    context.set_cipher_list(if habits.cbc_only { CBC } else { CIPHERS })?;
+    context.set_cipher_list(habits.ciphers())?;
     context.set_tlsext_use_srtp(PROFILES)?;
     // Who the peer is, its fingerprint in the SDP says; str0m compares it.
     let verify = SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT;
@@ -231,6 +248,13 @@ fn context(cert: &DtlsCert, habits: Habits) -> Result<SslContext, ErrorStack> {
 
 fn is_waiting(code: ErrorCode) -> bool {
     code == ErrorCode::WANT_READ || code == ErrorCode::WANT_WRITE
+}
+
+/// OpenSSL's words without its files and lines.
+fn reason(error: &ssl::Error) -> String {
+    let reasons = error.ssl_error().map(|stack| stack.errors()).unwrap_or_default();
+    let reasons: Vec<_> = reasons.iter().filter_map(|error| error.reason()).collect();
+    if reasons.is_empty() { error.to_string() } else { reasons.join(", ") }
 }
 
 fn failed<T>(error: &dyn fmt::Display) -> Result<T, DtlsImplError> {
@@ -320,7 +344,7 @@ impl DtlsInstance for Dtls {
         } else {
             self.stream.ssl_write(data)
         };
-        sent.map(drop).or_else(|error| failed(&error))
+        sent.map(drop).or_else(|error| failed(&reason(&error)))
     }
 
     fn is_active(&self) -> bool {

@@ -61,9 +61,14 @@ pub(super) struct Offering {
 }
 
 impl Offering {
-    pub(super) fn new(ports: Ports, now: Instant) -> Result<Self, String> {
+    /// `certificate` is the one to show, if not any.
+    pub(super) fn new(
+        ports: Ports,
+        certificate: Option<DtlsCert>,
+        now: Instant,
+    ) -> Result<Self, String> {
         let habits = Habits { own_dcep: true, ..Habits::default() };
-        let mut rtc = rtc(&ports, habits, None, 22, now)?;
+        let mut rtc = rtc(&ports, habits, certificate, 22, now)?;
         let mut api = rtc.sdp_api();
         // The library's sections in the library's order. Robots open no channel without media.
         api.add_media(MediaKind::Audio, Direction::SendRecv, None, None, None);
@@ -173,6 +178,7 @@ mod robot {
         pub(in super::super) is_active: bool,
         pub(in super::super) no_extended_master_secret: bool,
         pub(in super::super) cbc_only: bool,
+        pub(in super::super) rsa_only: bool,
         pub(in super::super) certificate: Option<DtlsCert>,
     }
 
@@ -187,6 +193,7 @@ mod robot {
             own_dcep: !how.dcep_ack,
             no_extended_master_secret: how.no_extended_master_secret,
             cbc_only: how.cbc_only,
+            rsa_only: how.rsa_only,
         };
         let mut rtc = rtc(&ports, habits, how.certificate, 24, now)?;
         let is_old = sdp::robot::is_old(offer);
@@ -208,5 +215,26 @@ mod robot {
         let wanted = if how.dcep_ack { Wanted::Theirs } else { Wanted::Unacknowledged };
         let connection = Connection::new(rtc, ports, wanted, now);
         Ok((connection, sdp::robot::answer(&answer)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn an_address_that_a_machine_gave_itself_can_be_offered() {
+        for address in ["169.254.7.8:9", "192.168.12.2:9", "[fd00::1]:9"] {
+            let offered = candidate(address.parse().unwrap()).unwrap();
+            assert_eq!(offered.addr(), address.parse().unwrap());
+        }
+    }
+
+    #[test]
+    fn what_breaks_down_inside_is_an_error_and_not_told_to_the_log() {
+        let broken = guarded(|| -> Result<(), _> { panic!("as an assertion would") });
+        assert!(broken.unwrap_err().contains("broke down"));
     }
 }

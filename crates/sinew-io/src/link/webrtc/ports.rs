@@ -3,37 +3,17 @@
 use std::{
     io,
     net::{IpAddr, SocketAddr, UdpSocket},
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::Arc,
 };
 
-use rustix::event::epoll;
 use socket2::SockRef;
+
+use crate::link::poller::Poller;
 
 /// Most addresses that are offered.
 const MOST: usize = 16;
 /// Bursts of clouds overflow what a socket holds by itself.
 const RECEIVE_BUFFER: usize = 2 << 20;
-
-/// Readable when one of several is.
-#[derive(Debug)]
-pub(super) struct Poller(OwnedFd);
-
-impl Poller {
-    pub(super) fn new() -> io::Result<Self> {
-        Ok(Poller(epoll::create(epoll::CreateFlags::CLOEXEC)?))
-    }
-
-    /// Looks at this one, too, until it is closed.
-    pub(super) fn add(&self, source: impl AsFd) -> io::Result<()> {
-        let data = epoll::EventData::new_u64(0);
-        Ok(epoll::add(&self.0, source, data, epoll::EventFlags::IN)?)
-    }
-
-    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
 
 /// Sockets, each bound to one address.
 #[derive(Debug, Clone)]

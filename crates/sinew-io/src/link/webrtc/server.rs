@@ -1,6 +1,5 @@
 //! The data channel of a simulated robot.
 
-mod both;
 mod desk;
 mod http;
 
@@ -20,10 +19,8 @@ use self::{desk::Desk, http::Listener};
 use super::{
     Link,
     connection::{Connection, LONGEST, Stage},
-    ports::Poller,
 };
-
-pub use both::Both;
+use crate::link::poller::Poller;
 
 /// Where and how a simulated robot is found.
 #[derive(Debug, Clone)]
@@ -75,6 +72,8 @@ pub struct Habits {
     pub is_active: bool,
     /// Whether its certificate is RSA instead of ECDSA.
     pub rsa_certificate: bool,
+    /// Whether it takes only RSA certificates.
+    pub rsa_only: bool,
     /// Whether it has the extended master secret.
     pub extended_master_secret: bool,
     /// Whether it has only ciphers of the CBC kind.
@@ -88,6 +87,7 @@ impl Default for Habits {
             dcep_ack: false,
             is_active: true,
             rsa_certificate: false,
+            rsa_only: false,
             extended_master_secret: true,
             cbc_only: false,
         }
@@ -193,6 +193,9 @@ impl Link for WebRtcServer {
 
     fn take_events(&mut self, now: Instant) -> io::Result<()> {
         self.desk.waker().reset();
+        if let Some(client) = &mut self.client {
+            client.connection.look(now);
+        }
         self.advance(now);
         Ok(())
     }

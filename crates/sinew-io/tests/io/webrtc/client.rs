@@ -167,6 +167,7 @@ fn every_kind_of_robot_is_taken() {
             cbc_only: true,
             is_active: false,
             dcep_ack: true,
+            rsa_only: false,
         },
     ] {
         let mut robot = Robot::new(WebRtcServerOptions { habits, ..robot_options() });
@@ -174,6 +175,20 @@ fn every_kind_of_robot_is_taken() {
         connect(&mut robot, &mut caller);
         assert_eq!(caller.reasons, [""; 0], "{habits:?}");
     }
+}
+
+#[test]
+fn a_robot_that_takes_only_rsa_is_shown_rsa() {
+    let habits = Habits { rsa_certificate: true, rsa_only: true, ..Habits::default() };
+    let mut robot = Robot::new(WebRtcServerOptions { habits, ..robot_options() });
+    let mut caller = Caller::new(robot.address(), None);
+    connect(&mut robot, &mut caller);
+    assert_eq!(caller.reasons, ["DTLS failed: no shared cipher"]);
+    // What was learned is not forgotten.
+    caller.link.close();
+    robot.heard.clear();
+    connect(&mut robot, &mut caller);
+    assert_eq!(caller.reasons.len(), 1, "{:?}", caller.reasons);
 }
 
 #[test]

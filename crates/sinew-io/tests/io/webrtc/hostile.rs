@@ -132,11 +132,14 @@ fn a_body_without_end_and_an_answer_that_never_comes_are_given_up() {
         // Until the client has gone.
         let _ = (&stream).read(&mut [0; 1]);
     });
-    for (address, limit) in [(endless, 5), (slow, 15), (silent, 15)] {
-        let mut caller = Caller::new(address, None);
-        let begin = Instant::now();
-        alone(&mut caller, "no reason", |caller| !caller.reasons.is_empty());
-        assert!(begin.elapsed() < Duration::from_secs(limit), "{:?}", begin.elapsed());
+    let begin = Instant::now();
+    let mut callers = [endless, slow, silent].map(|address| Caller::new(address, None));
+    while !callers.iter().all(|caller| !caller.reasons.is_empty()) {
+        callers.iter_mut().for_each(Caller::turn);
+        thread::yield_now();
+        assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
+    }
+    for caller in callers {
         assert!(caller.reasons[0].contains("cannot be reached"), "{:?}", caller.reasons);
     }
 }

@@ -139,7 +139,7 @@ fn datagrams_and_channels_are_one_link() {
     let address = datagrams.address();
     let channels = WebRtcServer::new(robot_options()).unwrap();
     let mut caller = Caller::new(channels.address().unwrap(), None);
-    let mut both = Both::new(datagrams, Some(channels)).unwrap();
+    let mut both = Both::new(datagrams, Some(Box::new(channels))).unwrap();
     assert_eq!(both.longest(), 256 << 10);
     let client = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     client.send_to(b"datagram", address).unwrap();

@@ -3,7 +3,6 @@
 use std::{
     fmt, io,
     sync::{
-        LazyLock,
         atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, Sender, channel},
     },
@@ -11,13 +10,9 @@ use std::{
 };
 
 use openssl::{
-    asn1::Asn1Time,
-    error::ErrorStack,
-    hash::MessageDigest,
-    pkey::{PKey, Private},
+    pkey::Private,
     rand::rand_bytes,
     rsa::{Padding, Rsa},
-    x509::{X509, X509NameBuilder},
 };
 use sinew_wire::unitree::{
     SessionKey,
@@ -32,16 +27,15 @@ use crate::{
         connection::Connection,
         negotiate::{self, Answering},
         ports::Ports,
+        rsa,
     },
     wake::Waker,
 };
 
-/// It takes a third of a second to make, and no secret depends on it.
-static KEY: LazyLock<Result<Rsa<Private>, ErrorStack>> = LazyLock::new(|| Rsa::generate(2048));
-
 pub(super) struct Desk {
     options: WebRtcServerOptions,
     ciphers: OpenSsl,
+    key: Rsa<Private>,
     clear: Clear,
     certificate: Option<DtlsCert>,
     is_taken: AtomicBool,
@@ -55,18 +49,19 @@ pub(super) type Reply = Option<(u16, String)>;
 impl Desk {
     pub(super) fn new(options: WebRtcServerOptions) -> io::Result<(Self, Receiver<Connection>)> {
         let (connections, handed) = channel();
-        let key = KEY.as_ref().map_err(|error| io::Error::other(error.to_string()))?;
+        let key = rsa::key()?;
         let public_key = key.public_key_to_der()?;
         let mut digits = [0; 5];
         rand_bytes(&mut digits)?;
         let digits = digits.iter().map(|digit| char::from(b'0' + digit % 10)).collect();
         let certificate = match options.habits.rsa_certificate {
-            true => Some(rsa_certificate(key.clone())?),
+            true => Some(rsa::certificate()?),
             false => None,
         };
         let desk = Desk {
             options,
             ciphers: OpenSsl::new()?,
+            key,
             clear: Clear { public_key, digits },
             certificate,
             is_taken: AtomicBool::new(false),
@@ -112,9 +107,9 @@ impl Desk {
 
     fn con_ing(&self, body: &[u8]) -> Reply {
         let sealed = ConIng::parse(body).ok()?;
-        let key = KEY.as_ref().ok()?;
-        let mut clear = vec![0; key.size() as usize];
-        let count = key.private_decrypt(&sealed.wrapped_key, &mut clear, Padding::PKCS1).ok()?;
+        let mut clear = vec![0; self.key.size() as usize];
+        let count =
+            self.key.private_decrypt(&sealed.wrapped_key, &mut clear, Padding::PKCS1).ok()?;
         let session_key = SessionKey::from_bytes(&clear[..count]).ok()?;
         let answer = self.answer(&sealed.open(&session_key, &self.ciphers).ok()?)?;
         Some((200, seal_answer(&answer, &session_key, &self.ciphers)))
@@ -138,6 +133,7 @@ impl Desk {
             is_active: habits.is_active,
             no_extended_master_secret: !habits.extended_master_secret,
             cbc_only: habits.cbc_only,
+            rsa_only: habits.rsa_only,
             certificate: self.certificate.clone(),
         };
         let ports = Ports::bind(self.options.interface.as_deref(), true);
@@ -153,20 +149,4 @@ impl fmt::Debug for Desk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Desk").field("is_taken", &self.is_taken).finish_non_exhaustive()
     }
-}
-
-fn rsa_certificate(key: Rsa<Private>) -> Result<DtlsCert, ErrorStack> {
-    let key = PKey::from_rsa(key)?;
-    let mut name = X509NameBuilder::new()?;
-    name.append_entry_by_text("CN", "simulated")?;
-    let name = name.build();
-    let mut builder = X509::builder()?;
-    builder.set_version(2)?;
-    builder.set_not_before(&*Asn1Time::days_from_now(0)?)?;
-    builder.set_not_after(&*Asn1Time::days_from_now(365)?)?;
-    builder.set_subject_name(&name)?;
-    builder.set_issuer_name(&name)?;
-    builder.set_pubkey(&key)?;
-    builder.sign(&key, MessageDigest::sha256())?;
-    Ok(DtlsCert { certificate: builder.build().to_der()?, private_key: key.private_key_to_der()? })
 }

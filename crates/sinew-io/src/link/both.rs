@@ -1,22 +1,24 @@
 use std::{io, net::SocketAddr, os::fd::BorrowedFd, time::Instant};
 
-use sinew_sim::g1::Peer;
+use sinew_sim::g1::{Channel, Peer};
 
-use super::WebRtcServer;
-use crate::link::{Link, UdpServer, webrtc::ports::Poller};
+use super::{Link, UdpServer, poller::Poller};
 
 /// The teaching datagrams of a simulated robot and, where it has them, its data channels.
 pub struct Both {
     datagrams: UdpServer,
-    channels: Option<WebRtcServer>,
+    channels: Option<Box<dyn Link<Peer = Channel>>>,
     poller: Poller,
 }
 
 impl Both {
     /// Joins them.
-    pub fn new(datagrams: UdpServer, channels: Option<WebRtcServer>) -> io::Result<Self> {
+    pub fn new(
+        datagrams: UdpServer,
+        channels: Option<Box<dyn Link<Peer = Channel>>>,
+    ) -> io::Result<Self> {
         let poller = Poller::new()?;
-        let events = [datagrams.events(), channels.as_ref().and_then(Link::events)];
+        let events = [datagrams.events(), channels.as_ref().and_then(|it| it.events())];
         events.into_iter().flatten().try_for_each(|events| poller.add(events))?;
         Ok(Both { datagrams, channels, poller })
     }
@@ -66,20 +68,20 @@ impl Link for Both {
     }
 
     fn longest(&self) -> usize {
-        let channels = self.channels.as_ref().map_or(0, Link::longest);
+        let channels = self.channels.as_ref().map_or(0, |it| it.longest());
         self.datagrams.longest().max(channels)
     }
 
     fn discard(&mut self) {
-        self.channels.iter_mut().for_each(Link::discard);
+        self.channels.iter_mut().for_each(|it| it.discard());
     }
 
     fn has_room(&self) -> bool {
-        self.channels.as_ref().is_none_or(Link::has_room)
+        self.channels.as_ref().is_none_or(|it| it.has_room())
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.channels.as_ref().and_then(Link::poll_timeout)
+        self.channels.as_ref().and_then(|it| it.poll_timeout())
     }
 
     fn address_of(&self, peer: Peer) -> Option<SocketAddr> {
