@@ -128,7 +128,7 @@ impl Session {
             self.event(Event::Arm { arm: arm.clone() });
         }
         self.state.arm = Some(arm);
-        self.arm_shown();
+        self.arm_shown(now);
         self.recording_shown(now);
         self.show_playing(now);
     }
