@@ -68,7 +68,7 @@ enum Step {
     /// The list is asked for, which all requests need.
     Listing,
     /// The arms return from what they did last; until then the robot would refuse it.
-    Returning(Act),
+    Returning,
     /// The robot is asked to do it; sent once.
     Acting(Act),
     /// It did not answer, and the list is to show whether it did it.
@@ -187,7 +187,7 @@ impl Session {
         if let Some(active) = &mut self.arm.active {
             if now >= active.due {
                 match active.step {
-                    Step::Returning(_) => self.arms_are_back(now),
+                    Step::Returning => self.arms_are_back(now),
                     _ => self.arm_unanswered(now),
                 }
             } else if active.again.is_some_and(|again| now >= again) {
@@ -224,7 +224,7 @@ impl Session {
                 Err(refusal) => self.refuse(active.id, refusal),
             },
             // Nothing was asked since the list came.
-            Step::Returning(_) => self.arm.active = Some(active),
+            Step::Returning => self.arm.active = Some(active),
             Step::Acting(act) => self.acted(now, active, &act),
             Step::Checking(act) => {
                 let seen = self.take_list(response).is_ok() && self.shows(&act);
@@ -266,7 +266,7 @@ impl Session {
             Err(refusal) => return self.refuse(active.id, refusal),
         };
         if matches!(act, Act::Play { .. } | Act::Record { .. }) && self.arms_return() {
-            active.step = Step::Returning(act);
+            active.step = Step::Returning;
             (active.due, active.again) = (later(now, BACK_WITHIN), None);
             self.arm.active = Some(active);
             return;
@@ -283,7 +283,7 @@ impl Session {
         // Nothing begins while something is being stopped.
         let is_stopping = self.stopping.is_some();
         let goes_on = |active: &mut Active| {
-            matches!(active.step, Step::Returning(_)) && (!is_stopping || now >= active.due)
+            matches!(active.step, Step::Returning) && (!is_stopping || now >= active.due)
         };
         let Some(active) = self.arm.active.take_if(goes_on) else { return };
         if is_stopping || active.origin.presence.has_ended() {

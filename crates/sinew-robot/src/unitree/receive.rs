@@ -215,7 +215,7 @@ impl Session {
         let content = content(message);
         let number = |name: &str| content.as_ref()?.get(name)?.as_i64();
         match number("fsm_id") {
-            Some(id) => self.state.fsm = Some(Fsm { id, mode: number("fsm_mode") }),
+            Some(id) => self.state.fsm = Some(Fsm::new(id, number("fsm_mode"))),
             None => self.state.counters.malformed += 1,
         }
     }

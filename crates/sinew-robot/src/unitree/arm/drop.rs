@@ -10,7 +10,7 @@ impl Session {
     pub(in crate::unitree) fn arm_lost(&mut self, now: Instant, refusal: &Refusal) {
         if let Some(active) = self.arm.active.take() {
             match active.step.clone() {
-                Step::Listing | Step::Returning(_) => self.refuse(active.id, refusal.clone()),
+                Step::Listing | Step::Returning => self.refuse(active.id, refusal.clone()),
                 Step::Acting(act @ Act::Play { .. }) if active.seen == Some(true) => {
                     self.acted(now, active, &act);
                 }
@@ -55,7 +55,7 @@ impl Session {
     /// A client has gone: what waits for the arms to be back for it does not begin.
     pub(in crate::unitree) fn drop_returning(&mut self, why: &str, client: Option<u64>) {
         self.drop_arm_active(why, |active| {
-            let waits = matches!(active.step, Step::Returning(_));
+            let waits = matches!(active.step, Step::Returning);
             waits && client.is_none_or(|gone| gone == active.origin.client)
         });
     }
