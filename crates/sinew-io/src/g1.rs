@@ -69,7 +69,7 @@ impl G1 {
         services: Services,
     ) -> io::Result<(Robot, Self)> {
         let Services { around, epoch, audience, library, .. } = services;
-        let wiring = Wiring { around, epoch, listener: told(audience) };
+        let wiring = Wiring { around, epoch, listener: told(audience, None) };
         let g1 = G1::spawn(host, port, settings, wiring)?;
         let mut robot = Robot::new(kind);
         let driver = Arc::new(g1.clone());
@@ -148,14 +148,19 @@ impl Sensors for G1 {
     }
 }
 
-/// Has a robot's clients told what its session tells.
-pub(crate) fn told(audience: Arc<dyn Audience>) -> Arc<dyn Listener<Event>> {
-    Arc::new(Teller { audience })
+/// Has a robot's clients told what its session tells. `beside` is its driver's name where another
+/// has the first word: what both of them see is told by that one.
+pub(crate) fn told(
+    audience: Arc<dyn Audience>,
+    beside: Option<&'static str>,
+) -> Arc<dyn Listener<Event>> {
+    Arc::new(Teller { audience, beside })
 }
 
 /// Tells a robot's clients what its session told.
 struct Teller {
     audience: Arc<dyn Audience>,
+    beside: Option<&'static str>,
 }
 
 impl Listener<Event> for Teller {
@@ -169,8 +174,12 @@ impl Listener<Event> for Teller {
             Event::Link { link: ref to, .. } => {
                 let mut value = serde_json::to_value(&event).unwrap_or_default();
                 value["link"] = link(to);
+                if let Some(driver) = self.beside {
+                    value["driver"] = driver.into();
+                }
                 self.audience.event(value);
             }
+            Event::Stopped { .. } | Event::Closed if self.beside.is_some() => {}
             other => self.audience.event(serde_json::to_value(other).unwrap_or_default()),
         }
         self.audience.changed();

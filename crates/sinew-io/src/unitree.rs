@@ -43,6 +43,8 @@ use crate::{
 /// The topic of clouds.
 pub const CLOUD: &str = "cloud";
 const ODOMETRY: &str = "odometry";
+/// The driver of datagrams.
+const TEACHING: &str = "teaching";
 
 /// A stop is repeated until the robot confirms it; a message that is lost costs a second.
 const POLICY: Policy =
@@ -95,9 +97,10 @@ impl Unitree {
         let taught: Arc<dyn Taught> = match datagrams {
             None => unitree,
             Some((host, port, settings)) => {
-                let wiring = Wiring { around: Vec::new(), epoch, listener: g1::told(audience) };
+                let listener = g1::told(audience, Some(TEACHING));
+                let wiring = Wiring { around: Vec::new(), epoch, listener };
                 let g1 = Arc::new(G1::spawn(&host, port, settings, wiring)?);
-                robot.drivers.push(("teaching", Arc::new(Beside(G1::clone(&g1)))));
+                robot.drivers.push((TEACHING, Arc::new(Beside(G1::clone(&g1)))));
                 robot.sensors.push(g1.clone());
                 Arc::new(Both::new(unitree, g1))
             }

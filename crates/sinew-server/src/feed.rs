@@ -120,9 +120,11 @@ impl Feed {
     fn log(&self, event: &Value) {
         let robot = self.robot.trim_matches('"');
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
+        // One of several links is told by its driver's name.
+        let of = text("/driver").map_or(String::new(), |driver| format!("{driver}: "));
         match (text("/link/state"), text("/link/reason")) {
-            (Some(state), Some(reason)) => tracing::warn!(robot, "link {state}: {reason}"),
-            (Some(state), None) => tracing::info!(robot, "link {state}"),
+            (Some(state), Some(reason)) => tracing::warn!(robot, "link {of}{state}: {reason}"),
+            (Some(state), None) => tracing::info!(robot, "link {of}{state}"),
             (None, _) => match exception(event) {
                 Some(words) => tracing::info!(robot, "{words}"),
                 None => tracing::debug!(robot, "{event}"),

@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, anyhow, bail};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use sinew_api::{Command, DaemonMessage, Event, RobotReport, Robots};
+use sinew_api::{Command, DaemonMessage, Event, Reply, RobotReport, Robots};
 use sinew_robot::capability::Capability;
 
 use crate::{config::LinkArg, daemon::Running, name::own_name, phrases::Refused};
@@ -210,19 +210,45 @@ impl Client {
             };
             match read(message)? {
                 DaemonMessage::Reply(reply) if reply.req.as_ref() == Some(&req.into()) => {
-                    return match reply.error {
-                        Some(refusal) => Err(Refused(refusal).into()),
-                        None => Ok(reply.data.unwrap_or_default()),
-                    };
+                    return outcome(reply);
                 }
-                DaemonMessage::Event(event) => {
-                    self.events.push_back(event);
-                    if self.events.len() > KEPT {
-                        self.events.pop_front();
-                    }
-                }
+                DaemonMessage::Event(event) => self.keep(event),
                 _ => {}
             }
+        }
+    }
+
+    /// The same with a look at what happens meanwhile, ten times a second or more.
+    #[cfg(feature = "g1")]
+    pub(crate) fn request_watching(
+        &mut self,
+        command: impl Into<Value>,
+        patience: Duration,
+        mut look: impl FnMut(&mut Self, Option<&Event>) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Value> {
+        let req = self.send(command)?;
+        self.set_patience(Duration::from_millis(100))?;
+        let start = Instant::now();
+        while start.elapsed() < patience {
+            match self.next()?.map(read).transpose()? {
+                Some(DaemonMessage::Reply(reply)) if reply.req.as_ref() == Some(&req.into()) => {
+                    return outcome(reply);
+                }
+                Some(DaemonMessage::Event(event)) => {
+                    look(self, Some(&event))?;
+                    self.keep(event);
+                }
+                _ => look(self, None)?,
+            }
+        }
+        bail!("the daemon did not answer within {} s", patience.as_secs())
+    }
+
+    /// Keeps an event for later.
+    fn keep(&mut self, event: Event) {
+        self.events.push_back(event);
+        if self.events.len() > KEPT {
+            self.events.pop_front();
         }
     }
 
@@ -320,6 +346,14 @@ impl Client {
                 _ => std::thread::sleep(Duration::from_millis(50)),
             }
         }
+    }
+}
+
+/// What a reply says.
+fn outcome(reply: Reply) -> anyhow::Result<Value> {
+    match reply.error {
+        Some(refusal) => Err(Refused(refusal).into()),
+        None => Ok(reply.data.unwrap_or_default()),
     }
 }
 

@@ -59,8 +59,32 @@ pub(crate) fn sentence(event: &Value) -> String {
             format!("teaching began ({}): the arms are soft", by())
         }
         "teaching" => format!("teaching ended ({}): the arms are stiff again", by()),
-        "recording" if event["on"] == true => format!("recording began ({})", by()),
-        "recording" => format!("recording ended ({}), {} frames", by(), text("frames")),
+        "recording" if event["on"] == true => format!("recording{} began ({})", named(event), by()),
+        "recording" => {
+            format!("recording{} ended ({}), {} frames", named(event), by(), text("frames"))
+        }
+        "foreign_recording" => {
+            format!("the robot records{}, and was not asked to from here", named(event))
+        }
+        "recording_long" => format!(
+            "the recording lasts {} s, longer than the vendor's app lets one get",
+            text("seconds")
+        ),
+        "arm" => format!("arms: {}", arm(event)),
+        "stop_ended" if event["confirmed"] == true => format!("ended ({}): {}", by(), text("why")),
+        "stop_ended" => format!("the end is not confirmed ({}): {}", by(), text("why")),
+        "fault" if event["on"] == true => format!("fault: {}", text("text")),
+        "fault" => format!("no longer a fault: {}", text("text")),
+        "not_offered" => format!("the robot does not tell {}", text("topic")),
+        "mapping" if event["on"] == true => format!("mapping began ({})", by()),
+        "mapping" => format!("mapping ended ({})", by()),
+        "cloud_rejected" => {
+            format!("clouds that were not taken: {}: {}", text("count"), text("why"))
+        }
+        "walking" => match place(&event["to"]) {
+            Some(goal) => format!("walking to {goal}"),
+            None => "walking, and was not asked to from here".into(),
+        },
         "recording_full" => {
             format!("the recording is full: what follows its {} frames is not kept", text("frames"))
         }
@@ -92,6 +116,9 @@ pub(crate) fn style(event: &Value) -> Style {
     match event["event"].as_str().unwrap_or_default() {
         "link" => link.unwrap_or_default(),
         "boot_failed" | "reflex" | "step_refused" | "encrypted_peer" => RED,
+        "fault" if event["on"] == true => RED,
+        "stop_ended" if event["confirmed"] != true => RED,
+        "walk_ended" if event["arrived"] != true => YELLOW,
         "dock" if event["dock"] == "gave_up" => RED,
         "dock" if event["dock"] == "arrived" => GREEN,
         "boot_done" | "enabled" => GREEN,
@@ -116,7 +143,7 @@ pub(crate) fn link(link: &LinkReport) -> String {
 pub(crate) fn link_style(state: &str) -> Style {
     match state {
         "ready" => GREEN,
-        "booting" | "connecting" | "closing" => YELLOW,
+        "booting" | "connecting" | "validating" | "closing" => YELLOW,
         _ => RED,
     }
 }
@@ -130,6 +157,32 @@ pub(crate) fn dock_phase(phase: &Value) -> String {
         Some("shutdown") => "switching everything off".into(),
         _ => text(phase),
     }
+}
+
+/// What a robot's arms do.
+pub(crate) fn arm(arm: &Value) -> String {
+    match arm["phase"].as_str() {
+        Some("idle") => "idle".into(),
+        Some("recording") => format!("recording{}: they are soft", named(arm)),
+        Some("playing") => format!("playing{}", named(arm)),
+        Some("returning") => "returning".into(),
+        _ => text(&arm["phase"]),
+    }
+}
+
+/// Where a robot is in its map, or is to go.
+pub(crate) fn place(pose: &Value) -> Option<String> {
+    let (x, y) = (pose["x"].as_f64()?, pose["y"].as_f64()?);
+    let degrees = pose["yaw"].as_f64().unwrap_or_default().to_degrees();
+    // As people say it: no minus before a nought.
+    let degrees = degrees.round() + 0.0;
+    Some(format!("x {x:.2} m, y {y:.2} m, facing {degrees:.0}°"))
+}
+
+/// The name that something has, if it has one, behind a word.
+fn named(value: &Value) -> String {
+    let name = value["name"].as_str().filter(|name| !name.is_empty());
+    name.map_or(String::new(), |name| format!(" \"{}\"", printable(name)))
 }
 
 /// A flag of a robot by its name, as `cliff_left_front`.
@@ -156,7 +209,10 @@ pub(crate) fn text(value: &Value) -> String {
 }
 
 fn link_event(event: &Value) -> String {
-    let said = link(&LinkReport::new(event["link"].clone()));
+    let mut said = link(&LinkReport::new(event["link"].clone()));
+    if let Some(driver) = event["driver"].as_str() {
+        said = format!("{}: {said}", printable(driver));
+    }
     match (event["link"]["state"].as_str(), event["silent_ms"].as_f64()) {
         (Some("lost" | "disconnected"), Some(ms)) => {
             format!("link {said} (last heard {:.1} s ago)", ms / 1000.0)

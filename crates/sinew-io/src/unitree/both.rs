@@ -2,7 +2,8 @@
 //!
 //! What only datagrams carry: soft arms without a recording (`enter`), plays that repeat, that take
 //! another time or other keyframes, motions of the library. A recording that begins while the arms
-//! are soft by datagrams stays with those, and so does what follows from it.
+//! are soft by datagrams stays with those, and so does what follows from it: to the arm service,
+//! arms that are soft already are occupied.
 
 use std::{
     future::poll_fn,
@@ -111,7 +112,9 @@ impl Taught for Both {
         match request {
             RobotRequest::Stop => Box::pin(self.clone().stop(origin)),
             RobotRequest::Play { action, how, keyframes }
-                if how != Playback::default() || keyframes.is_some() =>
+                if how != Playback::default()
+                    || keyframes.is_some()
+                    || self.datagrams.state().teaching =>
             {
                 let request = move |action| RobotRequest::Play { action, how, keyframes };
                 Box::pin(self.clone().play(action, request, origin))

@@ -12,7 +12,7 @@ use sinew_wire::unitree::{
     arm::{ActionList, ArmRequest},
 };
 
-use super::{Session, calls::Purpose};
+use super::{Phase, Session, calls::Purpose};
 use crate::{
     Code, Origin, Refusal, RequestId, later,
     teach::{ActionKind, Answer, Playback, RobotRequest, Target, new_name},
@@ -22,6 +22,9 @@ use crate::{
 const MAX_WAITING: usize = 32;
 /// A list is asked for again after this long.
 const LIST_AGAIN: Duration = Duration::from_secs(1);
+/// What the arms are to do is asked of them when they are back, which takes them 4 s; of arms that
+/// take longer it is asked all the same, and the robot says what is wrong.
+const BACK_WITHIN: Duration = Duration::from_secs(6);
 
 const PLAY_NOTE: &str = "the action is stored in the robot: its easing, joint limits and speeds \
                          are the robot's own, not Sinew's";
@@ -64,6 +67,8 @@ struct Active {
 enum Step {
     /// The list is asked for, which all requests need.
     Listing,
+    /// The arms return from what they did last; until then the robot would refuse it.
+    Returning,
     /// The robot is asked to do it; sent once.
     Acting(Act),
     /// It did not answer, and the list is to show whether it did it.
@@ -181,7 +186,10 @@ impl Session {
     pub(super) fn advance_arm(&mut self, now: Instant) {
         if let Some(active) = &mut self.arm.active {
             if now >= active.due {
-                self.arm_unanswered(now);
+                match active.step {
+                    Step::Returning => self.arms_are_back(now),
+                    _ => self.arm_unanswered(now),
+                }
             } else if active.again.is_some_and(|again| now >= again) {
                 active.again = Some(later(now, LIST_AGAIN));
                 self.state.counters.repeats += 1;
@@ -215,6 +223,8 @@ impl Session {
                 Ok(()) => self.listed(now, active),
                 Err(refusal) => self.refuse(active.id, refusal),
             },
+            // Nothing was asked since the list came.
+            Step::Returning => self.arm.active = Some(active),
             Step::Acting(act) => self.acted(now, active, &act),
             Step::Checking(act) => {
                 let seen = self.take_list(response).is_ok() && self.shows(&act);
@@ -255,6 +265,41 @@ impl Session {
             Ok(act) => act,
             Err(refusal) => return self.refuse(active.id, refusal),
         };
+        if matches!(act, Act::Play { .. } | Act::Record { .. }) && self.arms_return() {
+            active.step = Step::Returning;
+            (active.due, active.again) = (later(now, BACK_WITHIN), None);
+            self.arm.active = Some(active);
+            return;
+        }
+        self.act_out(now, active, act);
+    }
+
+    fn arms_return(&self) -> bool {
+        self.state.arm.as_ref().is_some_and(|arm| arm.phase == Phase::Returning)
+    }
+
+    /// The arms are back, or should be: the robot is asked for what waited for them.
+    fn arms_are_back(&mut self, now: Instant) {
+        // Nothing begins while something is being stopped.
+        let is_stopping = self.stopping.is_some();
+        let goes_on = |active: &mut Active| {
+            matches!(active.step, Step::Returning) && (!is_stopping || now >= active.due)
+        };
+        let Some(active) = self.arm.active.take_if(goes_on) else { return };
+        if is_stopping || active.origin.presence.has_ended() {
+            let what =
+                if is_stopping { "the robot is being stopped" } else { "its client has gone" };
+            return self.refuse(active.id, Refusal::new(Code::NotReady, what));
+        }
+        // What the list showed may not be so any more, as when the phone records meanwhile.
+        match self.act(now, &active.request) {
+            Ok(act) => self.act_out(now, active, act),
+            Err(refusal) => self.refuse(active.id, refusal),
+        }
+    }
+
+    /// Asks the robot to do it.
+    fn act_out(&mut self, now: Instant, mut active: Active, act: Act) {
         let call = match &act {
             Act::Play { id, preset: true, .. } => ArmRequest::Preset(i64::from(*id)),
             Act::Play { name, .. } => ArmRequest::Play(name.clone()),
@@ -399,8 +444,11 @@ impl Session {
         }
     }
 
-    /// The robot's state came: whether it shows what was asked for.
-    pub(super) fn arm_shown(&mut self) {
+    /// The robot's state came: whether it shows what was asked for, or that it can be.
+    pub(super) fn arm_shown(&mut self, now: Instant) {
+        if !self.arms_return() {
+            self.arms_are_back(now);
+        }
         let Some(Active { step: Step::Acting(act), seen: Some(false), .. }) = &self.arm.active
         else {
             return;

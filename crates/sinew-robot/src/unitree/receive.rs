@@ -129,7 +129,7 @@ impl Session {
             self.event(Event::Arm { arm: arm.clone() });
         }
         self.state.arm = Some(arm);
-        self.arm_shown();
+        self.arm_shown(now);
         self.recording_shown(now);
         self.show_playing(now);
     }
@@ -216,7 +216,7 @@ impl Session {
         let content = content(message);
         let number = |name: &str| content.as_ref()?.get(name)?.as_i64();
         match number("fsm_id") {
-            Some(id) => self.state.fsm = Some(Fsm { id, mode: number("fsm_mode") }),
+            Some(id) => self.state.fsm = Some(Fsm::new(id, number("fsm_mode"))),
             None => self.state.counters.malformed += 1,
         }
     }

@@ -105,6 +105,7 @@ impl Session {
         }
         let why = format!("{} has gone", order.by);
         self.drop_slam_motions(&why, |client| order.client.is_none_or(|gone| gone == client));
+        self.drop_returning(&why, order.client);
         if self.walking.is_of(order.client) {
             self.end_walk(now, &why);
         }

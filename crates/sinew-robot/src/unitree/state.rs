@@ -126,6 +126,8 @@ pub enum Phase {
 pub struct Fsm {
     /// Its number, as 500 for walking.
     pub id: i64,
+    /// The same in a word or two, where it is known.
+    pub name: Option<&'static str>,
     /// 0 when it stands still.
     pub mode: Option<i64>,
 }
@@ -217,6 +219,34 @@ pub struct Counters {
     pub reconnects: u64,
     /// Events lost because they were not fetched.
     pub events_lost: u64,
+}
+
+impl Fsm {
+    pub(super) const fn new(id: i64, mode: Option<i64>) -> Self {
+        let name = match id {
+            0 => Some("no torque"),
+            1 => Some("damping"),
+            2 => Some("squatting"),
+            3 => Some("sitting"),
+            4 => Some("locked standing"),
+            200 => Some("ready"),
+            500 => Some("walking"),
+            501 => Some("walking with its waist"),
+            702 => Some("standing up"),
+            706 => Some("between squatting and standing"),
+            801 => Some("running"),
+            _ => None,
+        };
+        Fsm { id, name, mode }
+    }
+}
+
+impl fmt::Display for Fsm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.id)?;
+        self.name.map_or(Ok(()), |name| write!(f, " ({name})"))?;
+        self.mode.map_or(Ok(()), |mode| write!(f, ", fsm_mode {mode}"))
+    }
 }
 
 impl LinkState {

@@ -2,7 +2,7 @@
 
 use sinew_wire::unitree::{Response, mapping::SlamReply};
 
-use super::{Fsm, Session};
+use super::{Phase, Session};
 use crate::{Code, Refusal, cut};
 
 /// Where the SLAM service keeps maps, by the vendor's documentation.
@@ -20,6 +20,10 @@ impl Session {
     ) -> Refusal {
         let mut message = no(op, response);
         let code = match response.code {
+            7400 => {
+                message += &self.occupied();
+                Code::Refused
+            }
             7402 => Code::NotFound,
             7404 => {
                 if let Some(states) = states {
@@ -28,7 +32,7 @@ impl Session {
                 }
                 message += "; running means fsm_mode 0 or 3";
                 message += &match self.state.fsm {
-                    Some(fsm) => format!("; it is in {}", fsm_words(fsm)),
+                    Some(fsm) => format!("; it is in {fsm}"),
                     None => "; which state it is in, it does not say".into(),
                 };
                 message += "; Sinew changes no stance: bring it there with the remote control";
@@ -37,6 +41,21 @@ impl Session {
             _ => Code::Refused,
         };
         Refusal::new(code, message)
+    }
+
+    /// What occupies the arms, and what to do about it.
+    fn occupied(&self) -> String {
+        let stop = "wait for the end, or stop it";
+        match &self.state.arm {
+            Some(arm) if arm.phase == Phase::Recording => {
+                format!("; they record {:?}: {stop}", arm.name)
+            }
+            Some(arm) if arm.phase == Phase::Playing => {
+                format!("; they play {:?}: {stop}", arm.name)
+            }
+            Some(arm) if arm.phase == Phase::Returning => "; they return: try again".into(),
+            _ => "; end it where it was begun, as in the phone's app".into(),
+        }
     }
 }
 
@@ -73,25 +92,6 @@ fn no(op: &str, response: &Response) -> String {
         Some(text) => format!("the robot refused {op} with {code}: {text}"),
         None => format!("the robot refused {op} with {code}, a number of its own"),
     }
-}
-
-fn fsm_words(fsm: Fsm) -> String {
-    let name = match fsm.id {
-        0 => " (no torque)",
-        1 => " (damping)",
-        2 => " (squatting)",
-        3 => " (sitting)",
-        4 => " (locked standing)",
-        200 => " (ready)",
-        500 => " (walking)",
-        501 => " (walking with its waist)",
-        702 => " (standing up)",
-        706 => " (between squatting and standing)",
-        801 => " (running)",
-        _ => "",
-    };
-    let mode = fsm.mode.map_or(String::new(), |mode| format!(", fsm_mode {mode}"));
-    format!("{}{name}{mode}", fsm.id)
 }
 
 /// The file of a map. The name becomes part of a path in the robot, so only plain ones are taken.

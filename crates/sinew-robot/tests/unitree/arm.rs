@@ -194,7 +194,9 @@ fn refusals_say_why() {
         why(7400),
         (
             Code::Refused,
-            "the robot refused play with 7400: the arms are occupied by another program".into()
+            "the robot refused play with 7400: the arms are occupied by another program; end it \
+             where it was begun, as in the phone's app"
+                .into()
         )
     );
     assert!(why(7401).1.contains("let them return first"));

@@ -10,6 +10,7 @@ mod hostile;
 mod link;
 mod mapping;
 mod record;
+mod returning;
 mod robot;
 mod signalling;
 mod stop;

@@ -187,8 +187,7 @@ impl Robot {
             let value: Value = serde_json::from_str(parameter).unwrap();
             value[name].as_str().unwrap().to_owned()
         };
-        let busy = self.pending.is_some()
-            || matches!(self.arms, Arms::Recording { .. } | Arms::Playing { .. });
+        let busy = self.pending.is_some() || self.arms != Arms::Idle;
         let done = (0, 20, Value::from(""));
         match api {
             7106 | 7108 if busy => (7400, 20, Value::from("")),

@@ -150,7 +150,9 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
         Request::Stop { .. } => say(&format!("the robot has stored the map as {}", text("name"))),
         Request::Info => info::show(&data)?,
         Request::Relocate { .. } => say(&format!("the robot has loaded {}", text("map"))),
-        Request::Pause => say("the robot stands; `sinew map resume` walks on"),
+        Request::Pause => {
+            say("the robot stands; `sinew map resume` goes on where it was on its way")
+        }
         Request::Close => say("the robot neither maps nor walks"),
         Request::GoTo { .. } | Request::Resume | Request::Download { .. } => {}
     }

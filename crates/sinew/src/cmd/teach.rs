@@ -1,5 +1,6 @@
 //! `sinew teach`: motions that a robot is shown, keeps and repeats.
 
+mod arms;
 mod library;
 mod list;
 mod play;
@@ -168,10 +169,12 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     let text = |name: &str| data[name].as_str().unwrap_or("?");
     let place = if data["library"] == true { "the library" } else { "the robot" };
     match &args.verb {
+        // There is something to be known where nothing was sent, and that is all there is to say.
+        Verb::Enter | Verb::Exit if data["note"].is_string() => return Ok(told(text("note"))),
         Verb::Enter => entered(&data),
         Verb::Exit => say("the arms are stiff again"),
         Verb::Stop => say("stopped: playback has ended, and teaching with it"),
-        Verb::Save { .. } => record::saved(client, &data),
+        Verb::Save { library, .. } => record::saved(client, &data, *library),
         Verb::Rename { .. } => {
             say(&format!("renamed {} to {} in {place}", text("name"), text("new_name")));
         }
@@ -180,6 +183,11 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     }
     note(&data);
     Ok(DONE)
+}
+
+fn told(text: &str) -> u8 {
+    say(text);
+    DONE
 }
 
 /// Says that the arms are soft, and for how long.

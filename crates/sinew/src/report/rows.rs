@@ -1,5 +1,7 @@
 //! A robot's report and state, row by row.
 
+mod body;
+
 use anstyle::Style;
 use serde_json::{Map, Value};
 use sinew_api::RobotReport;
@@ -27,14 +29,20 @@ pub(crate) fn rows(robot: &RobotReport) -> Vec<Row> {
         rows.stopped(robot.stopped_by.as_deref());
     }
     rows.fresh = robot.fresh;
+    rows.alarms();
     rows.battery();
+    rows.cells();
     rows.hazards();
     if has(Capability::Drive) {
         rows.motion();
     }
     rows.dock();
+    rows.posture();
     if has(Capability::Teach) {
         rows.teaching();
+    }
+    if has(Capability::Mapping) {
+        rows.mapping();
     }
     rows.joints();
     rows.contacts();
@@ -42,6 +50,7 @@ pub(crate) fn rows(robot: &RobotReport) -> Vec<Row> {
         rows.outputs();
     }
     rows.firmware();
+    rows.services();
     rows.others();
     rows.fresh = true;
     rows.add("holder", robot.holder.as_deref().map_or("-".into(), printable));
@@ -226,12 +235,15 @@ impl Rows {
     }
 
     fn teaching(&mut self) {
-        let mode = self.take("mode");
-        let on = self.take("teaching") == true;
-        let soft = if on { "on: the arms are soft" } else { "off" };
-        let mode = mode.as_u64().map(|mode| format!("mode {mode}"));
-        let text = list([soft.to_owned()].into_iter().chain(mode));
-        self.push("teaching", text, if on { YELLOW } else { Style::new() }, false);
+        // A robot that makes its arms soft by itself does not tell it.
+        if self.has("teaching") {
+            let mode = self.take("mode");
+            let on = self.take("teaching") == true;
+            let soft = if on { "on: the arms are soft" } else { "off" };
+            let mode = mode.as_u64().map(|mode| format!("mode {mode}"));
+            let text = list([soft.to_owned()].into_iter().chain(mode));
+            self.push("teaching", text, if on { YELLOW } else { Style::new() }, false);
+        }
         let running = self.take("recording") == true;
         let name = self.take("recording_name");
         let (frames, ms) = (self.take("recorded_frames"), self.take("recorded_ms"));

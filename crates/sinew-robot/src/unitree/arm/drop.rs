@@ -10,7 +10,7 @@ impl Session {
     pub(in crate::unitree) fn arm_lost(&mut self, now: Instant, refusal: &Refusal) {
         if let Some(active) = self.arm.active.take() {
             match active.step.clone() {
-                Step::Listing => self.refuse(active.id, refusal.clone()),
+                Step::Listing | Step::Returning => self.refuse(active.id, refusal.clone()),
                 Step::Acting(act @ Act::Play { .. }) if active.seen == Some(true) => {
                     self.acted(now, active, &act);
                 }
@@ -52,6 +52,14 @@ impl Session {
         });
     }
 
+    /// A client has gone: what waits for the arms to be back for it does not begin.
+    pub(in crate::unitree) fn drop_returning(&mut self, why: &str, client: Option<u64>) {
+        self.drop_arm_active(why, |active| {
+            let waits = matches!(active.step, Step::Returning);
+            waits && client.is_none_or(|gone| gone == active.origin.client)
+        });
+    }
+
     /// A recording is ended whose start the robot has not answered.
     pub(in crate::unitree) fn drop_recording_start(&mut self, why: &str) {
         self.drop_arm_active(&format!("ended by {why}"), |active| {
@@ -63,8 +71,11 @@ impl Session {
         let Some(active) = self.arm.active.take_if(|active| is(active)) else { return };
         self.calls.forget(Purpose::Arm);
         let begun = matches!(active.step, Step::Acting(_));
-        let code = if begun { Code::Unconfirmed } else { Code::NotReady };
-        let message = format!("{why} before the robot answered {}", active.request.op());
+        let (code, before) = match begun {
+            true => (Code::Unconfirmed, "the robot answered"),
+            false => (Code::NotReady, "the robot was asked to"),
+        };
+        let message = format!("{why} before {before} {}", active.request.op());
         self.refuse(active.id, Refusal::new(code, message));
     }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::Value;
 
-use crate::output::printable;
+use crate::{output::printable, words};
 
 /// Prints what there is to tell, a line for each.
 pub(super) fn show(data: &Value) -> anyhow::Result<()> {
@@ -24,7 +24,7 @@ fn rows(data: &Value) -> Vec<(&'static str, String)> {
     };
     let mut rows = vec![("robot", does.to_owned())];
     rows.extend(data["map"].as_str().map(|map| ("map", map.to_owned())));
-    rows.extend(pose(&data["pose"]).map(|pose| ("pose", pose)));
+    rows.extend(words::place(&data["pose"]).map(|pose| ("pose", pose)));
     if let Some(clouds) = data["clouds"].as_u64() {
         let last =
             last_cloud(&data["last_cloud"]).map_or(String::new(), |last| format!(", {last}"));
@@ -32,13 +32,6 @@ fn rows(data: &Value) -> Vec<(&'static str, String)> {
     }
     rows.extend(data["voxels"].as_u64().map(|voxels| ("voxels", voxels.to_string())));
     rows
-}
-
-/// Where the robot is.
-pub(super) fn pose(pose: &Value) -> Option<String> {
-    let (x, y) = (pose["x"].as_f64()?, pose["y"].as_f64()?);
-    let degrees = pose["yaw"].as_f64().unwrap_or_default().to_degrees();
-    Some(format!("x {x:.2} m, y {y:.2} m, facing {degrees:.0}°"))
 }
 
 fn last_cloud(cloud: &Value) -> Option<String> {

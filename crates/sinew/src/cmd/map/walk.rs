@@ -12,7 +12,7 @@ use sinew_robot::{
     mapping::{Pose, Request},
 };
 
-use super::{info, note};
+use super::note;
 use crate::{
     DONE, FAILED,
     client::Client,
@@ -20,6 +20,7 @@ use crate::{
     output::printable_json,
     progress::Progress,
     say::{fail, say},
+    words,
 };
 
 /// How long the reason for the end may be behind the end.
@@ -73,13 +74,15 @@ pub(super) fn run(
                 anyhow::bail!("the link to the robot was lost");
             }
             Some(robot) => {
-                match robot.state.get("walking").and_then(Value::as_bool) {
+                let mapping = robot.state.get("mapping");
+                match mapping.and_then(|mapping| mapping["walking"].as_bool()) {
                     Some(true) => (walked, stands) = (true, None),
                     // It may not have begun yet.
                     Some(false) if walked => stands = stands.or_else(|| Some(Instant::now())),
                     _ => {}
                 }
-                progress.show(&on_its_way(&robot, goal.as_ref()), None);
+                let (text, part) = on_its_way(&robot, goal.as_ref());
+                progress.show(&text, part);
             }
             None if event.data["event"] == "walk_ended" => {
                 progress.end();
@@ -90,15 +93,19 @@ pub(super) fn run(
     }
 }
 
-/// Where it is, and how far it has to go.
-fn on_its_way(robot: &RobotReport, goal: Option<&Pose>) -> String {
-    let Some(pose) = robot.state.get("pose") else { return "walking".into() };
-    let Some(at) = info::pose(pose) else { return "walking".into() };
+/// Where it is, how far it has to go, and how much of the way is behind it.
+fn on_its_way(robot: &RobotReport, goal: Option<&Pose>) -> (String, Option<f64>) {
+    let percent = robot.state.get("mapping").and_then(|mapping| mapping["percent"].as_f64());
+    let part = percent.map(|percent| percent / 100.0);
+    let pose = robot.state.get("pose");
+    let Some((pose, at)) = pose.and_then(|pose| Some((pose, words::place(pose)?))) else {
+        return ("walking".into(), part);
+    };
     let left = goal.and_then(|goal| {
         let (x, y) = (pose["x"].as_f64()?, pose["y"].as_f64()?);
         Some(format!(", {:.1} m to go", (goal.x - x).hypot(goal.y - y)))
     });
-    format!("walking: {at}{}", left.unwrap_or_default())
+    (format!("walking: {at}{}", left.unwrap_or_default()), part)
 }
 
 fn ended(event: &Value, json: bool) -> anyhow::Result<u8> {

@@ -6,10 +6,9 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sinew_api::{Command, Topic};
 use sinew_robot::capability::Capability;
 
-use super::{Interpolation, note, target};
+use super::{Interpolation, arms, note, target};
 use crate::{
     DONE, FAILED,
     client::Client,
@@ -76,7 +75,9 @@ pub(super) fn run(client: &mut Client, args: &Args, json: bool) -> anyhow::Resul
     if let Some(speed) = args.speed {
         command["speed"] = speed.into();
     }
-    let data = client.request(command)?;
+    // What is followed is one robot.
+    client.choose(Capability::Teach)?;
+    let data = arms::ask(client, command, &interrupted)?;
     if json {
         writeln!(std::io::stdout().lock(), "{}", printable_json(&data))?;
     }
@@ -107,22 +108,23 @@ fn described(data: &Value, action: &str) -> String {
 
 /// How long the reason for the end may be behind the end.
 const BEHIND: Duration = Duration::from_secs(1);
+/// A robot shows up to 1.5 s after its answer that it plays.
+const BEGINS: Duration = Duration::from_secs(3);
 
 /// Follows the robot's state until nothing plays any more; fails if that was not the motion's end.
 fn wait(client: &mut Client, interrupted: &Interrupted, json: bool) -> anyhow::Result<u8> {
-    let topics = vec![Topic::State, Topic::Events];
-    client.request(Command::Subscribe { topics, max_hz: Some(10.0) })?;
     client.set_patience(Duration::from_millis(100))?;
     let mut progress = Progress::new();
-    let (mut stopped, mut over) = (false, None::<Instant>);
+    let (mut stopped, mut begun, mut over) = (false, false, None::<Instant>);
     loop {
         if interrupted.is_set() && !stopped {
             stopped = true;
             client.send(super::teach("stop"))?;
         }
-        if over.is_some_and(|since| since.elapsed() > BEHIND) {
-            // It ended before it was asked about, so no event says why.
+        if over.is_some_and(|since| since.elapsed() > if begun { BEHIND } else { BEGINS }) {
+            // A robot that tells of no motion tells of no end either.
             progress.end();
+            say("the robot does not show that it plays; when it ends is not known");
             return Ok(DONE);
         }
         let Some(event) = client.next_event()? else { continue };
@@ -142,6 +144,7 @@ fn wait(client: &mut Client, interrupted: &Interrupted, json: bool) -> anyhow::R
                     over.get_or_insert_with(Instant::now);
                     continue;
                 };
+                (begun, over) = (true, None);
                 let ms = |name: &str| playing[name].as_u64().map(Duration::from_millis);
                 let name = playing["name"].as_str().unwrap_or("an action");
                 let elapsed = ms("elapsed_ms").unwrap_or_default();

@@ -7,10 +7,9 @@ use std::{
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
-use sinew_api::{Command, Topic};
 use sinew_robot::capability::Capability;
 
-use super::{note, teach};
+use super::{arms, note, teach};
 use crate::{
     DONE,
     client::Client,
@@ -33,8 +32,8 @@ pub(super) fn run(
 ) -> anyhow::Result<u8> {
     let interrupted = interrupt::flag()?;
     client.choose(Capability::Teach)?;
-    client.request(Command::Subscribe { topics: vec![Topic::Events], max_hz: None })?;
-    client.request(json!({ "type": "Teach", "op": "record_start", "name": name }))?;
+    let start = json!({ "type": "Teach", "op": "record_start", "name": name });
+    arms::ask(client, start, &interrupted)?;
     let start = Instant::now();
     let mut progress = Progress::new();
     let until = match duration {
@@ -67,13 +66,13 @@ pub(super) fn run(
         writeln!(std::io::stdout().lock(), "{}", printable_json(&data))?;
         return Ok(DONE);
     }
-    saved(client, &data);
+    saved(client, &data, library);
     note(&data);
     Ok(DONE)
 }
 
-/// Says what was saved, and where.
-pub(super) fn saved(client: &mut Client, data: &Value) {
+/// Says what was saved, and where: in the library alone, or in the robot, too.
+pub(super) fn saved(client: &mut Client, data: &Value, alone: bool) {
     let name = data["name"].as_str().unwrap_or("the recording");
     let number = |member: &str| data[member].as_u64().unwrap_or_default();
     let (frames, keyframes) = (number("frames"), number("keyframes"));
@@ -83,10 +82,9 @@ pub(super) fn saved(client: &mut Client, data: &Value) {
         (true, None) => Some("in the library".into()),
         (false, _) => None,
     };
-    // What was kept here alone went to no robot.
-    let robot = match (&library, keyframes) {
-        (Some(_), 0) if data["error_rad"].is_null() && frames > 0 => None,
-        (_, 0) => Some(format!("in the robot{}, as it recorded it", slot(client, name))),
+    let robot = match keyframes {
+        _ if alone => None,
+        0 => Some(format!("in the robot{}, as it recorded it", slot(client, name))),
         _ => {
             let error = data["error_rad"].as_f64();
             let error = error.map_or(String::new(), |rad| format!(", off by at most {rad:.4} rad"));
@@ -95,7 +93,9 @@ pub(super) fn saved(client: &mut Client, data: &Value) {
         }
     };
     let places: Vec<_> = [robot, library].into_iter().flatten().collect();
-    say(&format!("saved {name} ({seconds:.1} s, {frames} frames): {}", places.join("; ")));
+    // A robot that does not tell its joints keeps them for itself.
+    let frames = if frames > 0 { format!(", {frames} frames") } else { String::new() };
+    say(&format!("saved {name} ({seconds:.1} s{frames}): {}", places.join("; ")));
 }
 
 /// Under which number the robot keeps an action, if it tells.
