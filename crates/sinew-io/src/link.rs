@@ -21,8 +21,6 @@ pub use both::Both;
 pub use serial::PtyLink;
 pub use serial::SerialLink;
 pub use udp::{UdpClient, UdpServer};
-#[cfg(feature = "webrtc")]
-pub(crate) use webrtc::md5;
 #[cfg(all(feature = "sim", feature = "webrtc"))]
 pub use webrtc::{Habits, Signalling, WebRtcServer, WebRtcServerOptions};
 #[cfg(feature = "webrtc")]

@@ -33,7 +33,7 @@ use crate::{
     Around, Wiring,
     g1::{self, G1, JOINTS},
     kind::Services,
-    link::{Side, WebRtcLink, WebRtcOptions, md5},
+    link::{OpenSsl, Side, WebRtcLink, WebRtcOptions},
     pump::{Handle, Policy},
     report::{link_json, members, timestamp_us},
     teaching::{Recorded, Taught, Teaching},
@@ -69,7 +69,7 @@ impl Unitree {
         let unix_time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         // The numbers made from it only tell calls apart.
         let seed = RandomState::new().hash_one(0);
-        let settings = Settings::new(unix_time.as_secs(), seed, md5);
+        let settings = Settings::new(unix_time.as_secs(), seed, OpenSsl::digest);
         let session = Session::new(settings, Instant::now());
         let link = Around::all(WebRtcLink::new(options)?, Side::Host, around)?;
         let handle = Handle::spawn(session, link, POLICY, listener, None)?;

@@ -18,7 +18,6 @@ mod server;
 use super::Link;
 
 pub use ciphers::OpenSsl;
-pub(crate) use ciphers::md5;
 pub use client::{WebRtcLink, WebRtcOptions};
 pub use key_file::KeyFile;
 #[cfg(feature = "sim")]

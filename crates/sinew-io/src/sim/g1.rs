@@ -1,5 +1,3 @@
-#[cfg(not(feature = "webrtc"))]
-mod datagrams;
 mod store;
 
 use std::{
@@ -20,15 +18,13 @@ use sinew_robot::Origin;
 use sinew_sim::g1::UnitreeOptions;
 use sinew_sim::g1::{Body, Options, Robot, Touch, discovery};
 
-#[cfg(not(feature = "webrtc"))]
-use self::datagrams::Datagrams;
 use self::store::Store;
 #[cfg(feature = "webrtc")]
-use crate::link::{Both, WebRtcServer, WebRtcServerOptions, md5};
+use crate::link::{Link, OpenSsl, WebRtcServer, WebRtcServerOptions};
 use crate::{
     Around,
     discovery::{ANSWER_PORT, QUERY_PORT, answer_socket, interfaces},
-    link::{Side, UdpServer},
+    link::{Both, Side, UdpServer},
     pump::{Handle, Policy},
 };
 
@@ -156,14 +152,15 @@ impl G1Simulator {
         let (channels, signalling, robot) = {
             let channels = options.webrtc.map(WebRtcServer::new).transpose()?;
             let at = channels.as_ref().map(|server| [server.address(), server.old_address()]);
-            let unitree = UnitreeOptions { md5: Some(md5), ..robot.unitree };
+            let unitree = UnitreeOptions { md5: Some(OpenSsl::digest), ..robot.unitree };
             (channels, at.unwrap_or_default(), Options { unitree, ..robot })
         };
         let robot = Robot::new(robot, Instant::now());
         #[cfg(feature = "webrtc")]
-        let link = Both::new(link, channels)?;
+        let channels = channels.map(|channels| Box::new(channels) as Box<dyn Link<Peer = _>>);
         #[cfg(not(feature = "webrtc"))]
-        let link = Datagrams(link);
+        let channels = None;
+        let link = Both::new(link, channels)?;
         let link = Around::all(link, Side::Robot, around)?;
         let work = Box::new(move |job| store.keep(job));
         let handle = Handle::spawn(robot, link, POLICY, Arc::new(()), Some(work))?;
