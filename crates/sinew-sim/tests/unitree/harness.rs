@@ -29,7 +29,7 @@ pub(crate) fn options(seed: u64) -> Options {
         patrol: false,
         ..UnitreeOptions::default()
     };
-    Options { seed, operator: None, unitree, ..Options::default() }
+    Options { seed, status_hz: 10, operator: None, unitree, ..Options::default() }
 }
 
 /// What a network does to a channel's messages.
