@@ -11,6 +11,7 @@ pub mod g1;
 pub mod gd32;
 pub mod motion;
 mod mutation;
+pub mod session;
 pub mod slam;
 pub mod teach;
 pub mod unitree;
@@ -39,6 +40,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "unitree", seeds: unitree::seeds, exercise: unitree::exercise },
     Target { name: "motion", seeds: motion::seeds, exercise: motion::exercise },
     Target { name: "g1", seeds: g1::seeds, exercise: g1::exercise },
+    Target { name: "session", seeds: session::seeds, exercise: session::exercise },
     Target { name: "explain", seeds: explain::seeds, exercise: explain::exercise },
 ];
 

@@ -58,3 +58,8 @@ fn explain_holds_for_seeds_and_2000_mutations() {
 fn g1_holds_for_seeds_and_2000_mutations() {
     holds("g1");
 }
+
+#[test]
+fn session_holds_for_seeds_and_2000_mutations() {
+    holds("session");
+}

@@ -54,6 +54,7 @@ fn run(seed: u64) {
     let mut pair = Pair::new(options(seed), seed);
     pair.network =
         Network { delay: rng.u64(0..150), losses: rng.u32(0..60), rng: Rng::with_seed(seed) };
+    pair.joints = seed.is_multiple_of(10);
     pair.open();
     pair.run(1000);
     if rng.bool() {
