@@ -28,6 +28,7 @@ fn simulator(store: Option<std::path::PathBuf>) -> G1Simulator {
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         store,
         discovery: None,
+        ..G1Options::default()
     })
     .unwrap()
 }
@@ -162,6 +163,7 @@ fn a_robot_is_found_on_the_interface_it_answers_on() {
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         store: None,
         discovery: Some(discovery),
+        ..G1Options::default()
     })
     .unwrap();
     let query = |sn: Option<&str>| Query {
@@ -228,7 +230,7 @@ fn a_motion_of_two_pieces_is_played_over_udp() {
 fn a_hand_moves_soft_arms_and_no_others() {
     let robot = Options { operator: None, ..Options::default() };
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let options = G1Options { robot, listen, store: None, discovery: None };
+    let options = G1Options { robot, listen, ..G1Options::default() };
     let simulator = G1Simulator::spawn(options).unwrap();
     let (g1, hand) = (g1(simulator.address(), Layout::Documented), simulator.hand());
     hand.move_arm(3, 0.5);

@@ -57,7 +57,7 @@ impl School {
             robot: Default::default(),
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             store: None,
-            discovery: None,
+            ..G1Options::default()
         })
         .expect("starts");
         let library = Arc::new(Library::new(dir.clone()));
