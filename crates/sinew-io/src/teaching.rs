@@ -122,7 +122,13 @@ impl Teaching {
     /// Plays a motion of the library.
     async fn perform(self, name: String, how: Playback, origin: Origin) -> Result<Value, Refusal> {
         let looped = how.looped;
-        let plan = self.library.plan(name.clone(), how, self.robot.carries().keyframes).await?;
+        let keyframes = self.robot.carries().keyframes;
+        if keyframes == 0 {
+            let message = "this robot plays what it stores, whole and as it was recorded; motions \
+                           of the library, loops and other speeds need the teaching datagrams";
+            return Err(Refusal::new(Code::Unsupported, message));
+        }
+        let plan = self.library.plan(name.clone(), how, keyframes).await?;
         let perform = RobotRequest::Perform { name, plan: Arc::new(plan), looped };
         self.robot.request(perform, origin).await.map(to_json)
     }
@@ -164,7 +170,10 @@ impl Teaching {
         let recording = self.robot.recorded().recording;
         let (Some(name), Some(recording)) = (name, &recording) else {
             return outcome.map(to_json).map_err(|refusal| match refusal.code {
-                Code::Refused | Code::Unsupported | Code::NotReady if recording.is_some() => {
+                // The library keeps no loops.
+                Code::Refused | Code::Unsupported | Code::NotReady
+                    if recording.is_some() && !looped =>
+                {
                     refusal.helped_by(Remedy::UseLibrary)
                 }
                 _ => refusal,

@@ -78,6 +78,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::output::{RED, YELLOW};
 
     fn robot(changes: Value) -> RobotReport {
         let mut robot = json!({
@@ -146,6 +147,67 @@ mod tests {
         let little = robot(json!({ "capabilities": [], "state": { "lamp": 1 } }));
         let wanted = "  other      lamp 1\n  holder     -\n  seen       just now\n";
         assert_eq!(text(&little, usize::MAX), wanted);
+    }
+
+    #[test]
+    fn a_robot_with_a_body_has_rows_for_it() {
+        let fault = json!({ "time": 1, "source": 300, "code": 4, "text": "motor 3 is hot" });
+        let state = json!({
+            "arm": { "holding": false, "id": 100, "name": "wave", "phase": "playing" },
+            "fsm": { "id": 500, "name": "walking", "mode": 1 },
+            "battery": { "percent": 12.4, "volts": null },
+            "services": { "count": 9, "off": ["ota_box", "chat"] },
+            "faults": [fault], "recording": false, "playing": null, "stopping": "stopped by ann",
+            "mapping": {
+                "active": true, "map": null, "walking": true, "paused": false, "percent": 41.6,
+                "clouds": 120, "clouds_rejected": 2, "voxel_maps": 0,
+                "last_cloud": { "points": 906, "bounds": {} },
+            },
+            "pose": { "x": 1.0, "y": -0.5, "z": 0.0, "yaw": -0.001 },
+            "not_offered": ["rt/lf/lowstate"],
+        });
+        let capabilities = json!(["teach", "mapping"]);
+        let robot = robot(json!({ "state": state, "capabilities": capabilities }));
+        let wanted = "  faults     motor 3 is hot
+  stop       going on: stopped by ann
+  battery    12 %
+  stance     walking (state 500), moves
+  arms       playing \"wave\"
+  recording  off
+  playing    -
+  mapping    on, 120 clouds, the last of 906 points, 2 not taken
+  map        -
+  walk       on its way, 42 %
+  pose       x 1.00 m, y -0.50 m, facing 0°
+  services   9, of which off: ota_box, chat
+  missing    the robot does not tell rt/lf/lowstate
+  holder     -
+  seen       just now
+";
+        assert_eq!(text(&robot, usize::MAX), wanted);
+        let styled =
+            |label| rows(&robot).iter().find(|row| row.label == label).map(|row| row.style);
+        assert_eq!(styled("faults"), Some(RED));
+        assert_eq!(styled("battery"), Some(YELLOW), "it does not last");
+        // What a robot does not say is no alarm, and a state without a name has its number.
+        let state = json!({
+            "arm": null, "fsm": { "id": 77, "name": null, "mode": null }, "battery": null,
+            "services": null, "faults": [], "stopping": null, "mapping": { "paused": true },
+            "pose": null, "not_offered": [],
+        });
+        let robot = self::robot(json!({ "state": state, "capabilities": ["mapping"] }));
+        let wanted = "  battery    -
+  stance     state 77
+  arms       -
+  mapping    off
+  map        -
+  walk       paused
+  pose       -
+  services   -
+  holder     -
+  seen       just now
+";
+        assert_eq!(text(&robot, usize::MAX), wanted);
     }
 
     #[test]

@@ -261,7 +261,7 @@ mod tests {
     use serde::Serialize;
     use serde_json::json;
     use sinew_robot::{
-        mapping, teach,
+        mapping, teach, unitree,
         vacuum::{self, DockEvent, DockPhase},
     };
 
@@ -348,6 +348,54 @@ mod tests {
         assert_eq!(ended(true, None), "walked to its goal");
         assert_eq!(ended(false, Some("a wall\u{1b}")), "did not reach its goal: a wall\\u{1b}");
         assert_eq!(ended(false, None), "did not reach its goal");
+    }
+
+    #[test]
+    fn what_happens_to_a_robot_with_a_body_is_said_in_words() {
+        use unitree::{Arm, Event, LinkState, Phase};
+        let by = || "ann".to_owned();
+        let arm = |phase, name: &str| Event::Arm {
+            arm: Arm { holding: false, id: 1, name: name.into(), phase },
+        };
+        let recording =
+            |on| Event::Recording { on, name: Some("wave".into()), frames: 9, by: by() };
+        let stop = |confirmed| Event::StopEnded { by: by(), confirmed, why: "it says so".into() };
+        let fault = |on| Event::Fault { on, source: 1, code: 2, text: "it is hot".into() };
+        let goal = mapping::Pose { x: 1.0, y: 2.0, z: 0.0, yaw: std::f64::consts::PI };
+        for (event, wanted) in [
+            (Event::Link { link: LinkState::Validating, silent_ms: None }, "link validating"),
+            (arm(Phase::Idle, ""), "arms: idle"),
+            (arm(Phase::Returning, "release_arm"), "arms: returning"),
+            (arm(Phase::Playing, "wave"), "arms: playing \"wave\""),
+            (arm(Phase::Recording, "wave"), "arms: recording \"wave\": they are soft"),
+            (recording(true), "recording \"wave\" began (ann)"),
+            (recording(false), "recording \"wave\" ended (ann), 9 frames"),
+            (
+                Event::ForeignRecording { name: "x".into() },
+                "the robot records \"x\", and was not asked to from here",
+            ),
+            (
+                Event::RecordingLong { seconds: 180 },
+                "the recording lasts 180 s, longer than the vendor's app lets one get",
+            ),
+            (stop(true), "ended (ann): it says so"),
+            (stop(false), "the end is not confirmed (ann): it says so"),
+            (fault(true), "fault: it is hot"),
+            (fault(false), "no longer a fault: it is hot"),
+            (Event::NotOffered { topic: "rt/x".into() }, "the robot does not tell rt/x"),
+            (Event::Mapping { on: true, by: by() }, "mapping began (ann)"),
+            (Event::Mapping { on: false, by: by() }, "mapping ended (ann)"),
+            (
+                Event::CloudRejected { count: 3, why: "too long".into() },
+                "clouds that were not taken: 3: too long",
+            ),
+            (Event::Walking { to: Some(goal) }, "walking to x 1.00 m, y 2.00 m, facing 180°"),
+            (Event::Walking { to: None }, "walking, and was not asked to from here"),
+        ] {
+            assert_eq!(said(event), wanted);
+        }
+        let beside = json!({ "event": "link", "link": { "state": "lost" }, "driver": "teaching" });
+        assert_eq!(said(beside), "link teaching: lost");
     }
 
     #[test]

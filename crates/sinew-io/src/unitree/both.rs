@@ -90,16 +90,22 @@ impl Both {
         request: impl FnOnce(Target) -> RobotRequest,
         origin: Origin,
     ) -> Result<Answer, Refusal> {
-        let action = match action {
-            Target::Name(name) => Target::Name(name),
-            Target::Id(id) => {
-                let list = self.channel.request(RobotRequest::List, origin.clone()).await?;
-                let Answer::List { actions, .. } = list else { return Err(super::slam::strange()) };
-                let named = actions.into_iter().find(|action| action.id == id);
-                named.map_or(Target::Id(id), |action| Target::Name(action.name))
-            }
+        let list = self.channel.request(RobotRequest::List, origin.clone()).await;
+        let listed = match list {
+            Ok(Answer::List { actions, .. }) => actions.into_iter().find(|listed| match &action {
+                Target::Id(id) => listed.id == *id,
+                Target::Name(name) => listed.name == *name,
+            }),
+            // With no channel there are only the datagrams' numbers.
+            _ => None,
         };
-        self.datagrams.request(request(action), origin).await
+        let listed = listed.map(|action| (action.id, action.name));
+        let action = listed.clone().map_or(action, |(_, name)| Target::Name(name));
+        let mut answer = self.datagrams.request(request(action), origin).await?;
+        if let (Answer::Play { id, .. }, Some((number, _))) = (&mut answer, listed) {
+            *id = Some(number);
+        }
+        Ok(answer)
     }
 }
 

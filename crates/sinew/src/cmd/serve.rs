@@ -53,7 +53,7 @@ pub(crate) struct Settings {
     /// A vacuum, as `serial:/dev/ttyS3` or `sim:`.
     #[arg(long, value_name = "LINK")]
     vacuum: Option<Address>,
-    /// A G1's teaching service, as `udp:192.168.86.3` or `sim:`.
+    /// A G1, as `webrtc:192.168.86.3`, `udp:192.168.86.3` or `sim:`.
     #[cfg(feature = "g1")]
     #[arg(long, value_name = "LINK")]
     g1: Option<Address>,

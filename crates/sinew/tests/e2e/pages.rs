@@ -18,7 +18,11 @@ use crate::{
 };
 
 /// What a command of a page is tried with instead: hardware that is not here, and a place of ours.
-const INSTEAD: &[(&str, &str)] = &[("serial:/dev/ttyS3", "serial:port"), ("/tmp/vacuum", "vacuum")];
+const INSTEAD: &[(&str, &str)] = &[
+    ("serial:/dev/ttyS3", "serial:port"),
+    ("/tmp/vacuum", "vacuum"),
+    ("webrtc:192.168.86.3", "webrtc:127.0.0.1"),
+];
 /// Commands that are shown and not run, and why.
 const LEFT_OUT: &[(&str, &str)] = &[
     ("sudo ", "changes the system; the service's own tests write it elsewhere"),
@@ -33,8 +37,8 @@ const MAY_FAIL: &[&str] = &["doctor"];
 
 struct Page {
     dir: Dir,
-    /// The vacuum of pages that have a port in them.
-    _robot: Process,
+    /// The vacuum of pages that have a port in them, and the G1 of those that have its address.
+    _robots: [Process; 2],
     /// A daemon with simulated robots, unless the page starts its own.
     demo: Option<Process>,
     /// What the page started and did not end, by its verb.
@@ -50,10 +54,12 @@ impl Page {
         fs::write(dir.join("serial.bin"), vector("gd32.json", "frame")).unwrap();
         fs::write(dir.join("cloud.bin"), vector("slam.json", "message")).unwrap();
         fs::write(dir.join("motion.seq"), motion()).unwrap();
-        let args = ["sim", "vacuum", "--symlink", "port", "--json"];
-        let robot = Process::sinew(&dir, &args);
-        robot.ready();
-        Page { dir, _robot: robot, demo: None, running: Vec::new() }
+        let vacuum = ["sim", "vacuum", "--symlink", "port", "--json"];
+        // A real one's port, which is free in a namespace.
+        let g1 = ["sim", "g1", "--teach", "127.0.0.1:0", "--webrtc", "127.0.0.1:9991", "--json"];
+        let robots = [Process::sinew(&dir, &vacuum), Process::sinew(&dir, &g1)];
+        robots.iter().for_each(|robot| drop(robot.ready()));
+        Page { dir, _robots: robots, demo: None, running: Vec::new() }
     }
 
     /// Has a shell run a line of the page.
@@ -209,9 +215,14 @@ fn teaching() {
 }
 
 #[test]
+fn a_real_g1() {
+    inside("pages::a_real_g1", || walk("docs/g1.md"));
+}
+
+#[test]
 fn no_other_page_shows_commands() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let walked = ["vacuum.md", "teach.md"];
+    let walked = ["vacuum.md", "teach.md", "g1.md"];
     let mut pages: Vec<_> =
         fs::read_dir(&docs).unwrap().chain(fs::read_dir(docs.join("protocols")).unwrap()).collect();
     pages.retain(|page| page.as_ref().unwrap().path().extension().is_some_and(|ext| ext == "md"));

@@ -37,11 +37,12 @@ pub(super) fn run(client: &mut Client, json: bool) -> anyhow::Result<u8> {
     let rows = rows(actions.map_or(&[], Vec::as_slice), &motions);
     let columns = columns(std::io::stdout());
     let longest = rows.iter().map(|row| width(&row.name)).max().unwrap_or_default();
+    let digits = rows.iter().map(|row| width(&row.id)).max().unwrap_or_default().max(3);
     for Row { id, name, duration, place } in &rows {
         let space = " ".repeat(longest - width(name));
-        write!(out, "{id:>3}  {}{name}{PLAIN}{space}", BOLD.render())?;
+        write!(out, "{id:>digits$}  {}{name}{PLAIN}{space}", BOLD.render())?;
         let rest = format!("{duration:>9}  {place}");
-        writeln!(out, "{}", beside(&rest, columns, 3 + 2 + longest))?;
+        writeln!(out, "{}", beside(&rest, columns, digits + 2 + longest))?;
     }
     out.flush()?;
     drop(out);
@@ -67,7 +68,11 @@ fn rows(actions: &[Value], motions: &[Value]) -> Vec<Row> {
             Some(kept) if action["duration_ms"].is_null() => &kept["duration_ms"],
             _ => &action["duration_ms"],
         };
-        let place = if kept.is_some() { "robot, library" } else { "robot" };
+        let place = match (kept.is_some(), action["kind"] == "preset") {
+            (true, _) => "robot, library",
+            (false, true) => "robot, its own",
+            (false, false) => "robot",
+        };
         row(printable_json(&action["id"]), action, duration, place)
     });
     let only_here = motions.iter().filter(|motion| named(actions, &motion["name"]).is_none());
