@@ -11,8 +11,10 @@ mod key_file;
 mod negotiate;
 mod ports;
 mod sdp;
+mod secret;
 #[cfg(feature = "sim")]
 mod server;
+mod way;
 
 use super::Link;
 

@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use sinew_faults::DatagramFaults;
 use sinew_wire::unitree::Form;
 use str0m::{
     Event, IceConnectionState, Input, Output, Rtc, RtcError,
@@ -18,6 +19,7 @@ use super::{
     dcep,
     negotiate::guarded,
     ports::{Poller, Ports},
+    way::Way,
 };
 
 /// Longest message, either way.
@@ -67,7 +69,7 @@ pub(super) enum Wanted {
 pub(super) struct Connection {
     /// None once it is over.
     rtc: Option<Rtc>,
-    ports: Ports,
+    way: Way,
     wanted: Wanted,
     channel: Option<ChannelId>,
     stage: Stage,
@@ -90,7 +92,7 @@ impl Connection {
     pub(super) fn new(rtc: Rtc, ports: Ports, wanted: Wanted, now: Instant) -> Self {
         Connection {
             rtc: Some(rtc),
-            ports,
+            way: Way::new(ports),
             wanted,
             channel: None,
             stage: Stage::Ice,
@@ -108,7 +110,12 @@ impl Connection {
     }
 
     pub(super) fn watch(&self, poller: &Poller) -> io::Result<()> {
-        self.ports.watch(poller)
+        self.way.ports.watch(poller)
+    }
+
+    /// Damages its datagrams from now on.
+    pub(super) fn damage(&mut self, faults: DatagramFaults, seed: u64) {
+        self.way.damage(faults, seed);
     }
 
     pub(super) const fn stage(&self) -> Stage {
@@ -129,7 +136,10 @@ impl Connection {
         match &self.down {
             // There is a reason to fetch.
             Some(_) => self.begun,
-            None => self.due.min(self.limit()),
+            None => {
+                let due = self.due.min(self.limit());
+                self.way.poll_timeout().map_or(due, |held| held.min(due))
+            }
         }
     }
 
@@ -146,6 +156,7 @@ impl Connection {
             self.drive(now);
         }
         self.send_queue(now);
+        self.way.release(now);
         if now >= self.limit() {
             self.end(self.too_late());
         }
@@ -174,20 +185,27 @@ impl Connection {
         if waiting > INBOX || self.rtc.is_none() {
             return;
         }
-        let (ports, mut buffer) = (self.ports.clone(), std::mem::take(&mut self.buffer));
+        let (ports, mut buffer) = (self.way.ports.clone(), std::mem::take(&mut self.buffer));
         ports.receive(TURN, &mut buffer, |source, destination, bytes| {
-            let Ok(receive) = Receive::new(Protocol::Udp, source, destination, bytes) else {
-                return;
-            };
-            let input = Input::Receive(now, receive);
-            // Datagrams of strangers are nothing to us.
-            if self.rtc.as_ref().is_some_and(|rtc| rtc.accepts(&input)) {
-                self.heard = now;
-                self.input(input);
-                self.drive(now);
+            if !self.way.hold(now, (source, destination), bytes) {
+                self.datagram(now, source, destination, bytes);
             }
         });
+        while let Some(((source, destination), bytes)) = self.way.next_held(now) {
+            self.datagram(now, source, destination, &bytes);
+        }
         self.buffer = buffer;
+    }
+
+    fn datagram(&mut self, now: Instant, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
+        let Ok(receive) = Receive::new(Protocol::Udp, from, to, bytes) else { return };
+        let input = Input::Receive(now, receive);
+        // Datagrams of strangers are nothing to us.
+        if self.rtc.as_ref().is_some_and(|rtc| rtc.accepts(&input)) {
+            self.heard = now;
+            self.input(input);
+            self.drive(now);
+        }
     }
 
     fn input(&mut self, input: Input<'_>) {
@@ -204,7 +222,7 @@ impl Connection {
                 loop {
                     match rtc.poll_output()? {
                         Output::Transmit(it) => {
-                            self.ports.send(it.source, it.destination, &it.contents);
+                            self.way.send(now, it.source, it.destination, &it.contents);
                             self.peer = Some(it.destination);
                         }
                         Output::Event(event) => return Ok(Some(event)),
@@ -360,7 +378,7 @@ impl Connection {
             loop {
                 match rtc.poll_output()? {
                     Output::Transmit(it) => {
-                        self.ports.send(it.source, it.destination, &it.contents);
+                        self.way.send(now, it.source, it.destination, &it.contents);
                     }
                     Output::Event(_) => {}
                     Output::Timeout(_) => return Ok::<_, RtcError>(()),
@@ -368,6 +386,7 @@ impl Connection {
             }
         });
         let _ = closed;
+        self.way.release_all(now);
         self.rtc = None;
     }
 
