@@ -14,6 +14,8 @@ mod webrtc;
 
 use std::{io, net::SocketAddr, os::fd::BorrowedFd, time::Instant};
 
+use sinew_faults::DatagramFaults;
+
 pub use around::{Around, Side};
 #[cfg(all(feature = "g1", feature = "sim"))]
 pub use both::Both;
@@ -88,4 +90,18 @@ pub trait Link: Send {
 
     /// Whether it keeps no borders between what is sent.
     fn is_stream(&self) -> bool;
+
+    /// Whether all that is sent to a peer comes, and in order, since the link repeats what is lost.
+    fn is_reliable(&self, _peer: Self::Peer) -> bool {
+        false
+    }
+
+    /// Damages the datagrams that carry what is [reliable](Self::is_reliable): the messages
+    /// themselves cannot be.
+    fn damage(&mut self, _faults: DatagramFaults, _seed: u64) {}
+
+    /// Whether bytes are of no one's business, so that they are neither traced nor recorded.
+    fn is_secret(&self, _peer: Self::Peer, _bytes: &[u8]) -> bool {
+        false
+    }
 }

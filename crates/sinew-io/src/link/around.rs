@@ -13,7 +13,8 @@ use super::{
 /// session: a trace before faults shows what is on the wire, one after them what the session sees.
 #[derive(Debug)]
 pub enum Around {
-    /// Damages both directions. A stream keeps its order whatever the faults say.
+    /// Damages both directions. A stream keeps its order whatever the faults say; of what is
+    /// reliable, the datagrams below are damaged, wherever in the list this stands.
     Faults(DatagramFaults, u64),
     /// Prints every read and write to standard error.
     Trace,
@@ -39,7 +40,7 @@ impl Around {
 
     /// Puts all of these around a link.
     pub fn all<L: Link + 'static>(
-        link: L,
+        mut link: L,
         side: Side,
         arounds: Vec<Around>,
     ) -> io::Result<Box<dyn Link<Peer = L::Peer>>>
@@ -50,6 +51,11 @@ impl Around {
             return Ok(Box::new(link));
         }
         let (is_stream, longest) = (link.is_stream(), link.longest());
+        for around in &arounds {
+            if let Around::Faults(faults, seed) = around {
+                link.damage(*faults, *seed);
+            }
+        }
         let layers = arounds.into_iter().map(|around| Layer::new(around, is_stream));
         let layers = layers.collect::<io::Result<_>>()?;
         Ok(Box::new(Layered { link, side, layers, buffer: vec![0; longest] }))
@@ -135,11 +141,14 @@ impl<L: Link> Layered<L> {
             }
             let Some((peer, bytes)) = self.rise(layer, now)? else { return Ok(None) };
             match &mut self.layers[layer] {
-                Layer::Faults(models) => models[0].push(now, peer, &bytes),
-                Layer::Log(log) => {
+                Layer::Faults(models) if !self.link.is_reliable(peer) => {
+                    models[0].push(now, peer, &bytes);
+                }
+                Layer::Log(log) if !self.link.is_secret(peer, &bytes) => {
                     log.note(now, self.side.way(true), self.link.address_of(peer), &bytes);
                     return Ok(Some((peer, bytes)));
                 }
+                _ => return Ok(Some((peer, bytes))),
             }
         }
     }
@@ -148,14 +157,15 @@ impl<L: Link> Layered<L> {
     fn sink(&mut self, height: usize, now: Instant, to: L::Peer, bytes: &[u8]) -> io::Result<()> {
         let Some(layer) = height.checked_sub(1) else { return self.link.send(now, to, bytes) };
         match &mut self.layers[layer] {
-            Layer::Log(log) => {
+            Layer::Log(log) if !self.link.is_secret(to, bytes) => {
                 log.note(now, self.side.way(false), self.link.address_of(to), bytes);
                 self.sink(layer, now, to, bytes)
             }
-            Layer::Faults(models) => {
+            Layer::Faults(models) if !self.link.is_reliable(to) => {
                 models[1].push(now, to, bytes);
                 self.release(layer, now)
             }
+            _ => self.sink(layer, now, to, bytes),
         }
     }
 
@@ -248,5 +258,17 @@ where
 
     fn is_stream(&self) -> bool {
         self.link.is_stream()
+    }
+
+    fn is_reliable(&self, peer: L::Peer) -> bool {
+        self.link.is_reliable(peer)
+    }
+
+    fn damage(&mut self, faults: DatagramFaults, seed: u64) {
+        self.link.damage(faults, seed);
+    }
+
+    fn is_secret(&self, peer: L::Peer, bytes: &[u8]) -> bool {
+        self.link.is_secret(peer, bytes)
     }
 }

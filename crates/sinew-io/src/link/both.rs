@@ -1,5 +1,6 @@
 use std::{io, net::SocketAddr, os::fd::BorrowedFd, time::Instant};
 
+use sinew_faults::DatagramFaults;
 use sinew_sim::g1::{Channel, Peer};
 
 use super::{Link, UdpServer, poller::Poller};
@@ -95,5 +96,20 @@ impl Link for Both {
 
     fn is_stream(&self) -> bool {
         false
+    }
+
+    fn is_reliable(&self, peer: Peer) -> bool {
+        matches!(peer, Peer::Channel(_))
+    }
+
+    fn damage(&mut self, faults: DatagramFaults, seed: u64) {
+        self.channels.iter_mut().for_each(|channels| channels.damage(faults, seed));
+    }
+
+    fn is_secret(&self, peer: Peer, bytes: &[u8]) -> bool {
+        match (peer, &self.channels) {
+            (Peer::Channel(channel), Some(channels)) => channels.is_secret(channel, bytes),
+            _ => false,
+        }
     }
 }

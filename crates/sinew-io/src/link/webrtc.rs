@@ -12,8 +12,10 @@ mod negotiate;
 mod ports;
 mod rsa;
 mod sdp;
+mod secret;
 #[cfg(feature = "sim")]
 mod server;
+mod way;
 
 use super::Link;
 

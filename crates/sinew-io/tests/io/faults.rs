@@ -37,10 +37,9 @@ fn tap(faults: &str, seed: u64) -> Vec<Around> {
 }
 
 fn simulator(tap: Vec<Around>, store: Option<PathBuf>) -> G1Simulator {
-    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     // So many that those which are left are enough.
     let robot = Options { status_hz: 200, ..Options::default() };
-    let options = G1Options { robot, listen, store, ..G1Options::default() };
+    let options = G1Options { robot, store, ..G1Options::default() };
     G1Simulator::spawn_with(options, tap).unwrap()
 }
 

@@ -23,14 +23,7 @@ use crate::support::G1;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn simulator(store: Option<std::path::PathBuf>) -> G1Simulator {
-    G1Simulator::spawn(G1Options {
-        robot: Options::default(),
-        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        store,
-        discovery: None,
-        ..G1Options::default()
-    })
-    .unwrap()
+    G1Simulator::spawn(G1Options { store, ..G1Options::default() }).unwrap()
 }
 
 fn g1(address: SocketAddr, layout: Layout) -> G1 {
@@ -158,14 +151,8 @@ fn a_robot_is_found_on_the_interface_it_answers_on() {
     let free = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
     let ports = (free(), free());
     let discovery = Discovery { sn: "SN-1".into(), ports, ..Discovery::new("lo".into()) };
-    let _simulator = G1Simulator::spawn(G1Options {
-        robot: Options::default(),
-        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        store: None,
-        discovery: Some(discovery),
-        ..G1Options::default()
-    })
-    .unwrap();
+    let discovery = Some(discovery);
+    let _simulator = G1Simulator::spawn(G1Options { discovery, ..G1Options::default() }).unwrap();
     let query = |sn: Option<&str>| Query {
         interface: Some("lo".into()),
         sn: sn.map(Into::into),
@@ -229,8 +216,7 @@ fn a_motion_of_two_pieces_is_played_over_udp() {
 #[test]
 fn a_hand_moves_soft_arms_and_no_others() {
     let robot = Options { operator: None, ..Options::default() };
-    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let options = G1Options { robot, listen, ..G1Options::default() };
+    let options = G1Options { robot, ..G1Options::default() };
     let simulator = G1Simulator::spawn(options).unwrap();
     let (g1, hand) = (g1(simulator.address(), Layout::Documented), simulator.hand());
     hand.move_arm(3, 0.5);

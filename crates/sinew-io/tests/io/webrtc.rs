@@ -3,6 +3,7 @@
 mod bench;
 mod between;
 mod client;
+mod damage;
 mod hostile;
 mod robot;
 mod secrets;

@@ -31,6 +31,8 @@ mod examples;
 #[cfg(feature = "g1")]
 mod faults;
 mod foreign;
+#[cfg(feature = "webrtc")]
+mod g1;
 #[path = "../snapshots/golden.rs"]
 mod golden;
 mod http;
@@ -59,5 +61,7 @@ mod track;
 mod unitree;
 mod unread;
 mod vanish;
+#[cfg(feature = "webrtc")]
+mod webrtc;
 #[cfg(feature = "g1")]
 mod widths;

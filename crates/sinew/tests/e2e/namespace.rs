@@ -9,8 +9,8 @@ use std::{
 const INSIDE: &str = "SINEW_E2E_NAMESPACE";
 /// The daemon's address in the namespace.
 pub(crate) const HERE: &str = "10.77.0.1";
-/// An address at the other end of the cable.
-const THERE: &str = "10.77.0.2";
+/// The address at the other end of the cable.
+pub(crate) const THERE: &str = "10.77.0.2";
 
 /// Runs a test in a network namespace of its own, by its name; says so where that is not allowed.
 pub(crate) fn inside(test: &str, body: impl FnOnce()) {
@@ -81,6 +81,12 @@ impl Cable {
     /// Nothing comes through any more, and neither end is told.
     pub(crate) fn pull(&self) {
         self.ip_there(&["link", "set", "there", "down"]);
+    }
+
+    /// It comes through again.
+    #[cfg(feature = "webrtc")]
+    pub(crate) fn mend(&self) {
+        self.ip_there(&["link", "set", "there", "up"]);
     }
 
     fn ip_there(&self, arguments: &[&str]) {

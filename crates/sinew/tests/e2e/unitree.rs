@@ -11,8 +11,9 @@ use sinew_wire::{slam, unitree::Binary, voxel::VoxelMap};
 use self::python::Python;
 use crate::{
     clients::Lines,
+    g1::Daemon,
     namespace,
-    support::{Dir, Process, sinew, until},
+    support::{Dir, Process, until},
 };
 
 const KEY: &str = "00112233445566778899aabbccddeeff";
@@ -138,39 +139,6 @@ fn a_robot_has_one_client_whatever_it_is_written_in() {
         let report = client(python, &["--brief"]);
         assert!(report["presets"].as_array().unwrap().len() > 10, "{report}");
     });
-}
-
-/// A daemon for a G1.
-struct Daemon {
-    process: Process,
-    ready: Value,
-}
-
-impl Daemon {
-    fn start(dir: &Dir, link: &str) -> Self {
-        let mut command = sinew(dir);
-        command.args(["serve", "--json", "--g1", link]);
-        for port in ["--tcp", "--lines", "--http"] {
-            command.args([port, "127.0.0.1:0"]);
-        }
-        let process = Process::spawn(&mut command);
-        let ready = process.ready();
-        Daemon { process, ready }
-    }
-
-    fn lines(&self) -> Lines {
-        Lines::connect(self.ready["lines"].as_str().unwrap())
-    }
-
-    fn robot(&self) -> Value {
-        self.lines().ok(json!({ "type": "Robots" }))["robots"][0].clone()
-    }
-
-    fn wait_link(&self, state: &str) {
-        until(&format!("the link to be {state}; it is {}", self.robot()["link"]), || {
-            (self.robot()["link"]["state"] == state).then_some(())
-        });
-    }
 }
 
 /// The robot on aiortc.

@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use sinew_faults::DatagramFaults;
 use sinew_wire::unitree::{DeviceKey, Form};
 
 use super::{
@@ -13,11 +14,14 @@ use super::{
     attempt::{Attempt, Manners, Refused},
     connection::{Connection, LONGEST, Stage},
     dtls::NO_SHARED_CIPHER,
+    secret::is_secret,
 };
 use crate::link::poller::Poller;
 
 /// How long to wait after a robot answered and no channel came of it.
 const AGAIN: Duration = Duration::from_secs(2);
+/// From the seed of a connection's faults to that of the next.
+const SEEDS: u64 = 1 << 16;
 /// Signalling threads that may run at a time: abandoned ones end by themselves, but a name server
 /// that does not answer may hold them for long.
 const THREADS: usize = 3;
@@ -46,6 +50,8 @@ pub struct WebRtcLink {
     manners: Manners,
     /// When [`Link::open`] has something to do.
     act: Option<Instant>,
+    /// What happens to datagrams; each connection has other luck.
+    faults: Option<(DatagramFaults, u64)>,
 }
 
 enum State {
@@ -67,6 +73,7 @@ impl WebRtcLink {
             state: State::Closed(None),
             manners: Manners::default(),
             act: None,
+            faults: None,
         })
     }
 
@@ -119,7 +126,11 @@ impl Link for WebRtcLink {
             match attempt.outcome() {
                 None => return waits(),
                 Some(Err(refused)) => return Err(self.refused(now, refused)),
-                Some(Ok(connection)) => {
+                Some(Ok(mut connection)) => {
+                    if let Some((faults, seed)) = &mut self.faults {
+                        connection.damage(*faults, *seed);
+                        *seed = seed.wrapping_add(SEEDS);
+                    }
                     connection.watch(&self.poller)?;
                     self.state = State::Opening(connection);
                 }
@@ -226,6 +237,18 @@ impl Link for WebRtcLink {
 
     fn is_stream(&self) -> bool {
         false
+    }
+
+    fn is_reliable(&self, _form: Form) -> bool {
+        true
+    }
+
+    fn damage(&mut self, faults: DatagramFaults, seed: u64) {
+        self.faults = Some((faults, seed));
+    }
+
+    fn is_secret(&self, form: Form, bytes: &[u8]) -> bool {
+        is_secret(form, bytes)
     }
 }
 

@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use sinew_faults::DatagramFaults;
 use sinew_wire::unitree::Form;
 use str0m::{
     Event, IceConnectionState, Input, Output, Rtc, RtcError,
@@ -14,7 +15,7 @@ use str0m::{
     net::{Protocol, Receive},
 };
 
-use super::{dcep, negotiate::guarded, ports::Ports};
+use super::{dcep, negotiate::guarded, ports::Ports, way::Way};
 use crate::link::poller::Poller;
 
 /// Longest message, either way.
@@ -64,7 +65,7 @@ pub(super) enum Wanted {
 pub(super) struct Connection {
     /// None once it is over.
     rtc: Option<Rtc>,
-    ports: Ports,
+    way: Way,
     wanted: Wanted,
     channel: Option<ChannelId>,
     stage: Stage,
@@ -87,7 +88,7 @@ impl Connection {
     pub(super) fn new(rtc: Rtc, ports: Ports, wanted: Wanted, now: Instant) -> Self {
         Connection {
             rtc: Some(rtc),
-            ports,
+            way: Way::new(ports),
             wanted,
             channel: None,
             stage: Stage::Ice,
@@ -105,7 +106,12 @@ impl Connection {
     }
 
     pub(super) fn watch(&self, poller: &Poller) -> io::Result<()> {
-        self.ports.watch(poller)
+        self.way.ports.watch(poller)
+    }
+
+    /// Damages its datagrams from now on.
+    pub(super) fn damage(&mut self, faults: DatagramFaults, seed: u64) {
+        self.way.damage(faults, seed);
     }
 
     pub(super) const fn stage(&self) -> Stage {
@@ -126,7 +132,10 @@ impl Connection {
         match &self.down {
             // There is a reason to fetch.
             Some(_) => self.begun,
-            None => self.due.min(self.limit()),
+            None => {
+                let due = self.due.min(self.limit());
+                self.way.poll_timeout().map_or(due, |held| held.min(due))
+            }
         }
     }
 
@@ -148,6 +157,7 @@ impl Connection {
             self.drive(now);
         }
         self.send_queue(now);
+        self.way.release(now);
         if now >= self.limit() {
             // We may have slept while it came.
             self.read(now);
@@ -182,20 +192,27 @@ impl Connection {
         if waiting > INBOX || self.rtc.is_none() {
             return;
         }
-        let (ports, mut buffer) = (self.ports.clone(), std::mem::take(&mut self.buffer));
+        let (ports, mut buffer) = (self.way.ports.clone(), std::mem::take(&mut self.buffer));
         ports.receive(TURN, &mut buffer, |source, destination, bytes| {
-            let Ok(receive) = Receive::new(Protocol::Udp, source, destination, bytes) else {
-                return;
-            };
-            let input = Input::Receive(now, receive);
-            // Datagrams of strangers are nothing to us.
-            if self.rtc.as_ref().is_some_and(|rtc| rtc.accepts(&input)) {
-                self.heard = now;
-                self.input(input);
-                self.drive(now);
+            if !self.way.hold(now, (source, destination), bytes) {
+                self.datagram(now, source, destination, bytes);
             }
         });
+        while let Some(((source, destination), bytes)) = self.way.next_held(now) {
+            self.datagram(now, source, destination, &bytes);
+        }
         self.buffer = buffer;
+    }
+
+    fn datagram(&mut self, now: Instant, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
+        let Ok(receive) = Receive::new(Protocol::Udp, from, to, bytes) else { return };
+        let input = Input::Receive(now, receive);
+        // Datagrams of strangers are nothing to us.
+        if self.rtc.as_ref().is_some_and(|rtc| rtc.accepts(&input)) {
+            self.heard = now;
+            self.input(input);
+            self.drive(now);
+        }
     }
 
     fn input(&mut self, input: Input<'_>) {
@@ -212,7 +229,7 @@ impl Connection {
                 loop {
                     match rtc.poll_output()? {
                         Output::Transmit(it) => {
-                            self.ports.send(it.source, it.destination, &it.contents);
+                            self.way.send(now, it.source, it.destination, &it.contents);
                             self.peer = Some(it.destination);
                         }
                         Output::Event(event) => return Ok(Some(event)),
@@ -362,19 +379,22 @@ impl Connection {
         self.down.get_or_insert_with(|| "closed".into());
         // What is to be sent before it, such as the alert that ends a handshake, then what it sends
         // itself. Of one that is broken there may be nothing.
-        let _ = guarded(|| self.send_rest(&mut rtc));
+        let _ = guarded(|| self.send_rest(now, &mut rtc));
         let _ = guarded(|| {
             rtc.close()?;
             rtc.handle_input(Input::Timeout(now))?;
-            self.send_rest(&mut rtc)
+            self.send_rest(now, &mut rtc)
         });
+        self.way.release_all(now);
     }
 
     /// Sends all that waits; what has happened is of no interest any more.
-    fn send_rest(&self, rtc: &mut Rtc) -> Result<(), RtcError> {
+    fn send_rest(&mut self, now: Instant, rtc: &mut Rtc) -> Result<(), RtcError> {
         loop {
             match rtc.poll_output()? {
-                Output::Transmit(it) => self.ports.send(it.source, it.destination, &it.contents),
+                Output::Transmit(it) => {
+                    self.way.send(now, it.source, it.destination, &it.contents);
+                }
                 Output::Event(_) => {}
                 Output::Timeout(_) => return Ok(()),
             }

@@ -12,6 +12,7 @@ use std::{
     time::Instant,
 };
 
+use sinew_faults::DatagramFaults;
 use sinew_sim::g1::{Channel, What};
 use sinew_wire::unitree::{DeviceKey, Form};
 
@@ -19,6 +20,7 @@ use self::{desk::Desk, http::Listener};
 use super::{
     Link,
     connection::{Connection, LONGEST, Stage},
+    secret::is_secret,
 };
 use crate::link::poller::Poller;
 
@@ -106,6 +108,8 @@ pub struct WebRtcServer {
     last: u32,
     /// What the robot has not been told.
     news: VecDeque<Channel>,
+    /// What happens to datagrams; each client has other luck.
+    faults: Option<(DatagramFaults, u64)>,
 }
 
 struct Client {
@@ -129,7 +133,8 @@ impl WebRtcServer {
         };
         let (new, old) = (listener(listen, false)?, listener(listen_old, true)?);
         let news = VecDeque::new();
-        Ok(WebRtcServer { poller, desk, new, old, handed, client: None, last: 0, news })
+        let faults = None;
+        Ok(WebRtcServer { poller, desk, new, old, handed, client: None, last: 0, news, faults })
     }
 
     /// Where its signalling listens.
@@ -143,11 +148,14 @@ impl WebRtcServer {
     }
 
     fn advance(&mut self, now: Instant) {
-        while let Ok(connection) = self.handed.try_recv() {
+        while let Ok(mut connection) = self.handed.try_recv() {
             // A socket that cannot be watched is looked at when something is due.
             let _ = connection.watch(&self.poller);
             self.last += 1;
             let number = self.last;
+            if let Some((faults, seed)) = self.faults {
+                connection.damage(faults, seed ^ u64::from(number) << 16);
+            }
             self.client = Some(Client { number, connection, is_open: false, cloud: None });
         }
         let Some(client) = &mut self.client else { return };
@@ -263,5 +271,17 @@ impl Link for WebRtcServer {
 
     fn is_stream(&self) -> bool {
         false
+    }
+
+    fn is_reliable(&self, _peer: Channel) -> bool {
+        true
+    }
+
+    fn damage(&mut self, faults: DatagramFaults, seed: u64) {
+        self.faults = Some((faults, seed));
+    }
+
+    fn is_secret(&self, peer: Channel, bytes: &[u8]) -> bool {
+        matches!(peer.what, What::Message(form) if is_secret(form, bytes))
     }
 }

@@ -1,27 +1,22 @@
-//! What stands between a client and a robot: a network that loses datagrams, other forms of SDP.
+//! What stands between a client and a robot: other forms of SDP.
 
 use std::{
     io::{Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket},
-    sync::{Arc, Mutex},
     thread,
     time::Duration,
 };
 
-use sinew_io::{Habits, Link, WebRtcOptions, WebRtcServerOptions};
-use sinew_sim::g1::What;
-use sinew_wire::unitree::{
-    Form,
-    signal::{Answer, Offer},
-};
+use sinew_io::{Habits, WebRtcOptions, WebRtcServerOptions};
+use sinew_wire::unitree::signal::{Answer, Offer};
 
 use super::{
-    bench::{Caller, Robot, connect, robot_options, until},
+    bench::{Caller, Robot, connect, robot_options},
     hostile::request,
 };
 
 /// Stands between a client and a robot of old firmware, whose signalling is in the clear: it puts
-/// its own addresses into their SDP, and passes their datagrams on, but not all.
+/// its own addresses into their SDP, and passes their datagrams on.
 struct Between {
     address: SocketAddr,
 }
@@ -29,18 +24,15 @@ struct Between {
 #[derive(Clone)]
 struct Way {
     robot: SocketAddr,
-    /// How many datagrams are lost, in a hundred.
-    lost: u64,
-    chance: Arc<Mutex<u64>>,
     /// Changes the client's SDP, and the robot's.
     change: [fn(&str) -> String; 2],
 }
 
 impl Between {
-    fn new(robot: SocketAddr, lost: u64, seed: u64, change: [fn(&str) -> String; 2]) -> Self {
+    fn new(robot: SocketAddr, change: [fn(&str) -> String; 2]) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let way = Way { robot, lost, chance: Arc::new(Mutex::new(seed)), change };
+        let way = Way { robot, change };
         thread::spawn(move || {
             for mut stream in listener.incoming().flatten() {
                 let request = request(&mut stream);
@@ -86,28 +78,21 @@ impl Way {
             return Some(body.into());
         };
         let robot = through(&mut sdp, near.local_addr().ok()?)?;
-        self.relay(near.try_clone().ok()?, far.try_clone().ok()?, robot);
-        self.relay(far, near, client);
+        relay(near.try_clone().ok()?, far.try_clone().ok()?, robot);
+        relay(far, near, client);
         Some(Answer::Sdp(self.change[1](&sdp)).emit())
     }
+}
 
-    /// Passes on what comes at one socket from the other, until nothing has come for long.
-    fn relay(&self, from: UdpSocket, by: UdpSocket, to: SocketAddr) {
-        from.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        let (chance, lost) = (Arc::clone(&self.chance), self.lost);
-        thread::spawn(move || {
-            let mut buffer = [0; 2048];
-            while let Ok((count, _)) = from.recv_from(&mut buffer) {
-                let mut state = chance.lock().unwrap();
-                *state ^= *state << 13;
-                *state ^= *state >> 7;
-                *state ^= *state << 17;
-                if *state % 100 >= lost {
-                    let _ = by.send_to(&buffer[..count], to);
-                }
-            }
-        });
-    }
+/// Passes on what comes at one socket from the other, until nothing has come for long.
+fn relay(from: UdpSocket, by: UdpSocket, to: SocketAddr) {
+    from.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        while let Ok((count, _)) = from.recv_from(&mut buffer) {
+            let _ = by.send_to(&buffer[..count], to);
+        }
+    });
 }
 
 /// Replaces the address of all candidates, which is one, and gives it.
@@ -143,34 +128,10 @@ fn robot(is_active: bool) -> Robot {
 }
 
 #[test]
-fn a_channel_comes_about_and_loses_nothing_where_datagrams_are_lost() {
-    for (seed, is_active) in [(1, true), (2, false)] {
-        let mut robot = robot(is_active);
-        let between = Between::new(robot.address(), 5, seed, [unchanged; 2]);
-        let mut caller = between.caller();
-        until(&mut robot, &mut caller, "no channel", |robot, caller| {
-            caller.link.is_open() && robot.count(What::Opened) > 0
-        });
-        robot.heard.clear();
-        for number in 0..50 {
-            caller.send(&format!("{number}"));
-            robot.send(What::Message(Form::Text), format!("{number}").as_bytes()).unwrap();
-        }
-        until(&mut robot, &mut caller, "lost", |robot, caller| {
-            robot.heard.len() >= 50 && caller.heard.len() >= 50
-        });
-        for number in 0..50 {
-            assert_eq!(robot.heard[number].1, format!("{number}").into_bytes());
-            assert_eq!(caller.heard[number].1, format!("{number}").into_bytes());
-        }
-    }
-}
-
-#[test]
 fn either_form_of_sctp_lines_is_understood_by_both_sides() {
     for change in [[old_sctp, unchanged], [unchanged, old_sctp], [old_sctp, old_sctp]] {
         let mut robot = robot(false);
-        let between = Between::new(robot.address(), 0, 1, change);
+        let between = Between::new(robot.address(), change);
         let mut caller = between.caller();
         connect(&mut robot, &mut caller);
         assert_eq!(caller.reasons, [""; 0]);
@@ -181,7 +142,7 @@ fn either_form_of_sctp_lines_is_understood_by_both_sides() {
 fn a_robot_that_waits_for_the_client_to_begin_is_found_out() {
     // To an offer of the old form our robot does not begin, though it is the DTLS client.
     let mut robot = robot(true);
-    let between = Between::new(robot.address(), 0, 1, [old_sctp, unchanged]);
+    let between = Between::new(robot.address(), [old_sctp, unchanged]);
     let mut caller = between.caller();
     connect(&mut robot, &mut caller);
     assert_eq!(caller.reasons.len(), 1, "{:?}", caller.reasons);
@@ -208,7 +169,7 @@ fn an_answer_may_be_untidy() {
         without + extra
     }
     let mut robot = robot(true);
-    let between = Between::new(robot.address(), 0, 1, [unchanged, untidy]);
+    let between = Between::new(robot.address(), [unchanged, untidy]);
     let mut caller = between.caller();
     connect(&mut robot, &mut caller);
     assert_eq!(caller.reasons, [""; 0]);

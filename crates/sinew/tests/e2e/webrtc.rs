@@ -1,0 +1,318 @@
+//! A simulated G1 at the other end of a cable, reached over WebRTC: restarts, losses, cuts, clients
+//! and daemons that are killed.
+
+use std::{
+    env,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    clients::Lines,
+    g1::Daemon,
+    namespace::{Cable, THERE, inside},
+    support::{Dir, Process, sinew, until},
+};
+
+/// Loss and delay that no cable has: what the robot sends and gets is damaged below the channel.
+const BAD: [&str; 2] = ["--fault", "drop=0.05,delay=100ms"];
+/// Our own watch, and what a busy machine adds.
+const NOTICED: Duration = Duration::from_secs(6);
+/// A stop is over by then, whatever is lost.
+const STOPPED: Duration = Duration::from_secs(4);
+/// Seconds that a map takes; more by hand.
+const MAP_SECONDS: &str = "SINEW_E2E_MAP_SECONDS";
+
+/// A robot in a network of its own, and the cable to it.
+struct Far {
+    dir: Dir,
+    cable: Cable,
+    robot: Process,
+}
+
+impl Far {
+    fn start(more: &[&str]) -> Self {
+        let (dir, cable) = (Dir::new(), Cable::plug());
+        let robot = robot(&dir, &cable, more);
+        Far { dir, cable, robot }
+    }
+
+    fn daemon(&self) -> Daemon {
+        Daemon::start(&self.dir, &format!("webrtc:{THERE}"))
+    }
+
+    fn ready(&self) -> Daemon {
+        let daemon = self.daemon();
+        daemon.wait_link("ready");
+        daemon
+    }
+}
+
+fn robot(dir: &Dir, cable: &Cable, more: &[&str]) -> Process {
+    let plain = sinew(dir);
+    let mut command = cable.there(plain.get_program());
+    command.current_dir(plain.get_current_dir().unwrap());
+    let (teach, webrtc) = (format!("{THERE}:0"), format!("{THERE}:9991"));
+    command.args(["sim", "g1", "--json", "--store", "store", "--teach", &teach]);
+    let robot = Process::spawn(command.args(["--webrtc", &webrtc]).args(more));
+    assert_eq!(robot.ready()["webrtc"], format!("webrtc:{webrtc}"));
+    robot
+}
+
+fn teach(op: &str, name: &str) -> Value {
+    json!({ "type": "Teach", "op": op, "name": name })
+}
+
+fn mapping(op: &str) -> Value {
+    json!({ "type": "Mapping", "op": op })
+}
+
+/// What the robot itself says about its arms.
+fn wait_phase(daemon: &Daemon, phase: &str) {
+    until(&format!("{phase}; state {}", daemon.robot()["state"]), || {
+        (daemon.state("/arm/phase") == phase).then_some(())
+    });
+}
+
+/// Seconds until it is so.
+fn took(what: &str, most: Duration, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    until(what, || is_so().then_some(()));
+    let took = begin.elapsed();
+    eprintln!("{what}: {:.1} s", took.as_secs_f64());
+    assert!(took < most, "{what} took {took:?}");
+}
+
+fn wait_lost(daemon: &Daemon) {
+    took("the loss", NOTICED, || daemon.robot()["link"]["state"] == "lost");
+    let link = daemon.robot()["link"].clone();
+    assert!(link["reason"].as_str().is_some_and(|reason| reason.len() > 10), "{link}");
+}
+
+fn clouds(client: &mut Lines) -> u64 {
+    client.ok(mapping("info"))["clouds"].as_u64().unwrap()
+}
+
+#[test]
+fn a_robot_is_taught_at_the_other_end_of_a_cable_by_one_daemon_at_a_time() {
+    let name = "webrtc::a_robot_is_taught_at_the_other_end_of_a_cable_by_one_daemon_at_a_time";
+    inside(name, || {
+        let far = Far::start(&[]);
+        let mut daemon = far.ready();
+        let second = far.daemon();
+        let teach = |args: &[&str]| daemon.ask(&far.dir, &[&["teach"], args].concat());
+        let names = || {
+            let list = teach(&["list", "--json"]).ok().json();
+            let actions = list["actions"].as_array().unwrap().clone();
+            let taught = actions.into_iter().filter(|action| action["kind"] == "taught");
+            taught.map(|action| action["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let before = names();
+        teach(&["record", "wave", "--for", "1s"]).ok();
+        let saved: Vec<_> = names().into_iter().filter(|name| !before.contains(name)).collect();
+        assert_eq!(saved, ["wave"]);
+        teach(&["rename", "wave", "greet"]).ok();
+        assert!(names().contains(&"greet".into()) && !names().contains(&"wave".into()));
+        wait_phase(&daemon, "idle");
+        let mut playing = daemon.cli(&far.dir, &["teach", "play", "greet"]);
+        wait_phase(&daemon, "playing");
+        daemon.ask(&far.dir, &["stop"]).ok();
+        took("the stop", STOPPED, || daemon.state("/arm/phase") != "playing");
+        playing.wait();
+        teach(&["delete", "greet"]).ok();
+        assert_eq!(names(), before);
+        let link = second.robot()["link"].clone();
+        assert!(link["reason"].as_str().unwrap().contains("another client"), "{link}");
+        assert_ne!(link["state"], "ready");
+        daemon.process.signal("TERM");
+        daemon.process.wait().ok();
+        second.wait_link("ready");
+    });
+}
+
+#[test]
+fn a_map_goes_on_after_a_cut_and_so_do_subscriptions() {
+    inside("webrtc::a_map_goes_on_after_a_cut_and_so_do_subscriptions", || {
+        const CUT: Duration = Duration::from_secs(10);
+        let seconds = env::var(MAP_SECONDS).map_or(3, |text| text.parse().unwrap());
+        let far = Far::start(&[]);
+        let daemon = far.ready();
+        let mut client = daemon.lines();
+        let mut watcher = daemon.lines();
+        watcher.ok(json!({ "type": "Subscribe", "topics": ["sensors/odometry"] }));
+        client.ok(mapping("start"));
+        let begin = Instant::now();
+        let mut count = 0;
+        while begin.elapsed() < Duration::from_secs(seconds) {
+            let before = count;
+            until("a cloud", || {
+                count = clouds(&mut client);
+                (count > before).then_some(())
+            });
+            odometry(&mut watcher);
+        }
+        // They come at 10 Hz; a busy machine may lose some, since only the newest counts.
+        assert!(count >= seconds * 5, "{count} clouds in {seconds} s");
+        eprintln!("{count} clouds in {seconds} s");
+
+        far.cable.pull();
+        let cut = Instant::now();
+        wait_lost(&daemon);
+        let refused = client.ask(mapping("stop"));
+        assert_eq!(refused["error"]["code"], "link_lost", "{refused}");
+        until("the end of the cut", || (cut.elapsed() >= CUT).then_some(()));
+        assert_ne!(daemon.robot()["link"]["state"], "ready");
+        far.cable.mend();
+        took("the link after a cut", Duration::from_secs(12), || {
+            daemon.robot()["link"]["state"] == "ready"
+        });
+        let before = clouds(&mut client);
+        until("clouds after the cut", || (clouds(&mut client) > before + 3).then_some(()));
+        until_new_odometry(&mut watcher);
+        client.ok(json!({ "type": "Mapping", "op": "stop", "name": "hall" }));
+        let map = client.ok(json!({ "type": "Mapping", "op": "download", "name": "hall" }));
+        assert!(map["bytes"].as_u64().unwrap() > 1000, "{map}");
+    });
+}
+
+/// The next reading.
+fn odometry(watcher: &mut Lines) -> Value {
+    loop {
+        let message = watcher.next();
+        if message["topic"] == "sensors/odometry" {
+            return message["data"].clone();
+        }
+    }
+}
+
+/// Readings that were not there already.
+fn until_new_odometry(watcher: &mut Lines) {
+    let now = json!(
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_micros()
+            as u64
+    );
+    until("odometry", || {
+        let reading = odometry(watcher);
+        let time = reading["timestamp_us"].as_u64().unwrap_or_else(|| panic!("{reading}"));
+        (time > now.as_u64().unwrap()).then_some(())
+    });
+}
+
+#[test]
+fn a_robot_that_restarts_is_found_again() {
+    inside("webrtc::a_robot_that_restarts_is_found_again", || {
+        let mut far = Far::start(&[]);
+        let daemon = far.ready();
+        // Killed: no goodbye.
+        far.robot.kill();
+        wait_lost(&daemon);
+        far.robot = robot(&far.dir, &far.cable, &["--restart-every", "3s"]);
+        took("the link after a restart", Duration::from_secs(8), || {
+            daemon.robot()["link"]["state"] == "ready"
+        });
+        // Its power is cut now and then.
+        let reconnects = || daemon.state("/counters/reconnects").as_u64().unwrap();
+        let before = reconnects();
+        until("two cuts of its power", || (reconnects() >= before + 2).then_some(()));
+        daemon.wait_link("ready");
+        daemon.lines().ok(json!({ "type": "Teach", "op": "list" }));
+    });
+}
+
+#[test]
+fn a_stop_over_a_bad_network_ends_a_recording_and_a_play() {
+    inside("webrtc::a_stop_over_a_bad_network_ends_a_recording_and_a_play", || {
+        let far = Far::start(&BAD);
+        let daemon = far.ready();
+        let mut client = daemon.lines();
+        client.ok(teach("record_start", "wave"));
+        wait_phase(&daemon, "recording");
+        until("frames", || (daemon.state("/recorded_frames").as_u64()? > 25).then_some(()));
+        daemon.ask(&far.dir, &["stop"]).ok();
+        took("a recording's end", STOPPED, || daemon.state("/arm/phase") != "recording");
+        assert_eq!(daemon.state("/recording"), false);
+        wait_phase(&daemon, "idle");
+        client.ok(teach("play", "wave"));
+        wait_phase(&daemon, "playing");
+        daemon.ask(&far.dir, &["stop"]).ok();
+        took("a play's end", STOPPED, || daemon.state("/arm/phase") != "playing");
+    });
+}
+
+#[test]
+fn a_walk_over_a_bad_network_ends_with_a_stop_and_with_its_client() {
+    inside("webrtc::a_walk_over_a_bad_network_ends_with_a_stop_and_with_its_client", || {
+        let far = Far::start(&BAD);
+        let daemon = far.ready();
+        let mut client = daemon.lines();
+        client.ok(mapping("start"));
+        until("clouds", || (clouds(&mut client) > 5).then_some(()));
+        client.ok(json!({ "type": "Mapping", "op": "stop", "name": "hall" }));
+        let pose = until("a pose", || {
+            Some(client.ok(mapping("info"))["pose"].clone()).filter(Value::is_object)
+        });
+        let here = json!({ "type": "Mapping", "op": "relocate", "map": "hall", "pose": pose });
+        let walk = ["map", "go-to", "0.0", "0.0", "--confirm"];
+        for end in ["stop", "kill"] {
+            client.ok(here.clone());
+            // The controls are for the one that walks.
+            client.ok(json!({ "type": "ReleaseControl" }));
+            let mut walker = daemon.cli(&far.dir, &walk);
+            until("a walk", || walks(&daemon).then_some(()));
+            match end {
+                "stop" => drop(daemon.ask(&far.dir, &["stop"]).ok()),
+                _ => walker.kill(),
+            }
+            took(&format!("a walk's end by {end}"), STOPPED, || !walks(&daemon));
+            stands(&mut client);
+        }
+    });
+}
+
+/// Whether the robot is on its way.
+fn walks(daemon: &Daemon) -> bool {
+    let mapping = daemon.state("/mapping");
+    mapping["walking"] == true && mapping["paused"] == false
+}
+
+/// The robot's own place does not change any more.
+fn stands(client: &mut Lines) {
+    let mut last = (Value::Null, Instant::now());
+    until("the robot to stand for a second", || {
+        let pose = client.ok(mapping("info"))["pose"].clone();
+        if pose != last.0 {
+            last = (pose, Instant::now());
+        }
+        (last.1.elapsed() > Duration::from_secs(1)).then_some(())
+    });
+}
+
+#[test]
+fn a_recording_does_not_outlive_a_daemon_that_is_killed() {
+    inside("webrtc::a_recording_does_not_outlive_a_daemon_that_is_killed", || {
+        let far = Far::start(&[]);
+        let mut daemon = far.ready();
+        daemon.lines().ok(teach("record_start", "wave"));
+        let begin = Instant::now();
+        wait_phase(&daemon, "recording");
+        // Kept alive for longer than the robot waits for that.
+        until("a while", || (daemon.state("/recorded_ms").as_u64()? > 4_000).then_some(()));
+        daemon.process.kill();
+        let recorded = begin.elapsed();
+        let next = far.daemon();
+        took("the robot to be free", Duration::from_secs(12), || {
+            next.robot()["link"]["state"] == "ready"
+        });
+        until("the arms' state", || next.state("/arm/phase").is_string().then_some(()));
+        assert_ne!(next.state("/arm/phase"), "recording");
+        let list = next.lines().ok(json!({ "type": "Teach", "op": "list" }));
+        let actions = list["actions"].as_array().unwrap();
+        let wave = actions.iter().find(|action| action["name"] == "wave").unwrap();
+        let kept = Duration::from_millis(wave["duration_ms"].as_u64().unwrap());
+        eprintln!("killed after {recorded:?}, recorded {kept:?}");
+        // The keep-alive of the robot is 3 s, and was sent each second.
+        assert!(kept < recorded + Duration::from_millis(3_500), "{kept:?} {recorded:?}");
+        assert!(kept + Duration::from_millis(1_500) > recorded, "{kept:?} {recorded:?}");
+    });
+}
