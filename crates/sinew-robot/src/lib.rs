@@ -8,10 +8,12 @@
 pub mod capability;
 pub mod component;
 pub mod drive;
+pub mod lidar;
 pub mod mapping;
 mod order;
 mod refusal;
 mod session;
+mod tagged;
 pub mod teach;
 pub mod trajectory;
 pub mod vacuum;

@@ -4,7 +4,7 @@
 //! commands moves a [`Pose`] about in a [`World`]. It behaves as
 //! document 003 and its project describe: it is silent until synced, wants two
 //! seconds of handshake before it moves, is deaf for a while after a mode
-//! switch, and stops the motors when the host falls silent.
+//! switch, and stops the motors when the host falls silent. [`Lidar`] is the robot's other line.
 //!
 //! ```
 //! use std::time::{Duration, Instant};
@@ -26,8 +26,10 @@ mod behaviour;
 mod body;
 mod controller;
 mod dock;
+mod lidar;
 mod outbox;
 mod recorder;
+mod scene;
 mod spine;
 mod world;
 
@@ -42,6 +44,7 @@ pub use body::{
 };
 pub use controller::Controller;
 pub use dock::Dock;
+pub use lidar::{Lidar, LidarOptions};
 pub use recorder::Received;
 pub use world::{CLIFF_SENSORS, Pose, ROBOT_RADIUS, Rect, World};
 
@@ -105,6 +108,8 @@ pub struct Outputs {
     pub side_brush: u8,
     /// Main brush, percent.
     pub main_brush: u8,
+    /// Whether 0xA2 has prepared the lidar.
+    pub lidar_prepared: bool,
     /// Lidar power.
     pub lidar_power: bool,
     /// Lidar motor, percent.
@@ -140,6 +145,7 @@ impl Outputs {
         vacuum: 0,
         side_brush: 0,
         main_brush: 0,
+        lidar_prepared: false,
         lidar_power: false,
         lidar_pwm: 0,
         led: LedMode(0),
@@ -160,6 +166,11 @@ impl Outputs {
         self.lidar_power || self.vacuum > 0 || self.side_brush > 0 || self.main_brush > 0
     }
 
+    /// What drives the lidar's motor, percent: it has to be prepared and to have power.
+    pub fn lidar_drive(&self) -> Option<u8> {
+        Some(self.lidar_pwm).filter(|_| self.lidar_prepared && self.lidar_power)
+    }
+
     fn motors_off(&mut self) {
         self.vacuum = 0;
         self.side_brush = 0;
@@ -168,6 +179,7 @@ impl Outputs {
 
     fn all_off(&mut self) {
         self.motors_off();
+        self.lidar_prepared = false;
         self.lidar_power = false;
         self.lidar_pwm = 0;
     }

@@ -165,6 +165,7 @@ impl Behaviour {
                 outputs.all_off();
                 body.set_targets([0.0; 2]);
             }
+            Content::LidarPrepare(_) => outputs.lidar_prepared = true,
             Content::MotorMode(mode) => self.set_mode(now, mode, body),
             Content::MotorInit(value) => self.pulse(now, value),
             Content::CliffIr(state) => set(&mut outputs.cliff_ir, state),

@@ -154,6 +154,11 @@ impl Turns {
         (self.begun, self.held) = (false, None);
     }
 
+    /// Whether the measurement that was taken in last is the first of its turn.
+    pub const fn is_first(&self) -> bool {
+        self.turn.frames == 0
+    }
+
     /// Which rule was used last.
     pub const fn source(&self) -> Option<Source> {
         self.source
