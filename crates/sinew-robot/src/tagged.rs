@@ -32,11 +32,11 @@ tagged! {
 /// Angles in radians, distances in metres, and how strong the echoes were.
 pub(crate) struct PointCloud2D<I>(pub(crate) I);
 
-impl<I: Iterator<Item = (f32, f32, u8)> + Clone> Serialize for PointCloud2D<I> {
+impl<I: Iterator<Item = (f64, f64, u8)> + Clone> Serialize for PointCloud2D<I> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         struct Points<I>(I);
 
-        impl<I: Iterator<Item = (f32, f32, u8)> + Clone> Serialize for Points<I> {
+        impl<I: Iterator<Item = (f64, f64, u8)> + Clone> Serialize for Points<I> {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_seq(self.0.clone())
             }

@@ -114,9 +114,11 @@ impl Feed {
     fn log(&self, event: &Value) {
         let robot = self.robot.trim_matches('"');
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
+        // Of a robot's further drivers each has a name.
+        let link = text("/part").map_or("link".into(), |part| format!("{part} link"));
         match (text("/link/state"), text("/link/reason")) {
-            (Some(state), Some(reason)) => tracing::warn!(robot, "link {state}: {reason}"),
-            (Some(state), None) => tracing::info!(robot, "link {state}"),
+            (Some(state), Some(reason)) => tracing::warn!(robot, "{link} {state}: {reason}"),
+            (Some(state), None) => tracing::info!(robot, "{link} {state}"),
             (None, _) => match exception(event) {
                 Some(words) => tracing::info!(robot, "{words}"),
                 None => tracing::debug!(robot, "{event}"),

@@ -49,6 +49,21 @@ pub(crate) fn sentence(event: &Value) -> String {
         "imu_state" => format!("the IMU's calibration state is {}", text("value")),
         "compass_state" => format!("the compass answered {}", hex(&event["payload"])),
         "lidar_state" => format!("the lidar's state is {}", hex(&event["bytes"])),
+        "lidar_check" => match event["check"].as_str() {
+            Some("proven") => {
+                "the lidar's check is the sum of its bytes: others are dropped".into()
+            }
+            Some("never_fits") => {
+                "the lidar's check is not the sum of its bytes: what it sends is taken unchecked"
+                    .into()
+            }
+            _ => "whether the lidar's check is the sum of its bytes is not known yet".into(),
+        },
+        "lidar_unknown" => format!(
+            "a frame of the lidar that no reader describes: {} {}",
+            hex(&event["command"]),
+            hex(&event["payload"])
+        ),
         "synced" => "the controller answered the protocol's wake-up".into(),
         "unknown" => format!(
             "a frame that no document describes: {} {}",
@@ -110,8 +125,10 @@ pub(crate) fn link(link: &LinkReport) -> String {
 /// The colour of a link's state.
 pub(crate) fn link_style(state: &str) -> Style {
     match state {
-        "ready" => GREEN,
-        "booting" | "connecting" | "closing" => YELLOW,
+        "ready" | "turning" => GREEN,
+        // A lidar that is off.
+        "silent" => Style::new(),
+        "booting" | "starting" | "connecting" | "closing" => YELLOW,
         _ => RED,
     }
 }
@@ -152,11 +169,14 @@ pub(crate) fn text(value: &Value) -> String {
 
 fn link_event(event: &Value) -> String {
     let said = link(&LinkReport::new(event["link"].clone()));
+    // Of a robot's further drivers each has a name.
+    let link =
+        event["part"].as_str().map_or("link".into(), |part| format!("{} link", spaced(part)));
     match (event["link"]["state"].as_str(), event["silent_ms"].as_f64()) {
         (Some("lost" | "disconnected"), Some(ms)) => {
-            format!("link {said} (last heard {:.1} s ago)", ms / 1000.0)
+            format!("{link} {said} (last heard {:.1} s ago)", ms / 1000.0)
         }
-        _ => format!("link {said}"),
+        _ => format!("{link} {said}"),
     }
 }
 

@@ -148,24 +148,34 @@ fn restart_every(text: &str) -> Result<Duration, String> {
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     let interrupted = interrupt::flag()?;
     // Held until the end: a simulator runs for as long as it is not dropped.
-    let (link, flag, _robot): (String, &str, Box<dyn std::any::Any>) = match &args.robot {
+    let (link, lidar, flag, _robot): (String, _, &str, Box<dyn std::any::Any>) = match &args.robot {
         Robot::Vacuum { symlink, rate, seed } => {
             let options = Options { seed: *seed, rate_hz: *rate, ..Options::default() };
             let simulator = Simulator::spawn(options, symlink.as_deref())?;
-            (format!("serial:{}", simulator.path().display()), "--vacuum", Box::new(simulator))
+            let link = format!("serial:{}", simulator.path().display());
+            let lidar = format!("serial:{}", simulator.lidar_path().display());
+            (link, Some(lidar), "--vacuum", Box::new(simulator))
         }
         #[cfg(feature = "g1")]
         Robot::G1(robot) => {
             let simulator = robot.start()?;
-            (format!("udp:{}", simulator.address()), "--g1", Box::new(simulator))
+            (format!("udp:{}", simulator.address()), None, "--g1", Box::new(simulator))
         }
     };
     let mut out = std::io::stdout().lock();
     if json {
-        writeln!(out, "{}", json!({ "type": "ready", "link": link }))?;
+        let mut ready = json!({ "type": "ready", "link": link });
+        if let Some(lidar) = lidar {
+            ready["lidar"] = lidar.into();
+        }
+        writeln!(out, "{ready}")?;
     } else {
-        writeln!(out, "simulated robot at {link}")?;
-        say(&format!("{} serve {flag} {link}   # in another terminal", program()));
+        let (place, flags) = match &lidar {
+            Some(lidar) => (format!(", its lidar at {lidar}"), format!(" --lidar {lidar}")),
+            None => Default::default(),
+        };
+        writeln!(out, "simulated robot at {link}{place}")?;
+        say(&format!("{} serve {flag} {link}{flags}   # in another terminal", program()));
     }
     out.flush()?;
     drop(out);
