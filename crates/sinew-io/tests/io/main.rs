@@ -10,6 +10,7 @@ mod g1;
 mod kind;
 #[cfg(feature = "g1")]
 mod library;
+mod lidar;
 mod orders;
 mod support;
 #[cfg(feature = "g1")]
