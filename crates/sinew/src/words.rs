@@ -299,6 +299,29 @@ mod tests {
     }
 
     #[test]
+    fn what_happens_to_a_lidar_is_said_in_words() {
+        use sinew_robot::lidar::{CheckState, Event, LinkState};
+        let link = |link| {
+            let mut event = serde_json::to_value(Event::Link { link, silent_ms: Some(240) });
+            if let Ok(event) = &mut event {
+                event["part"] = "lidar".into();
+            }
+            event.expect("is JSON")
+        };
+        assert_eq!(said(link(LinkState::Turning)), "lidar link turning");
+        assert_eq!(said(link(LinkState::Lost)), "lidar link lost (last heard 0.2 s ago)");
+        for (check, wanted) in [
+            (CheckState::Proven, "the lidar's check is the sum of its bytes"),
+            (CheckState::NeverFits, "the lidar's check is not the sum of its bytes"),
+            (CheckState::Unproven, "whether the lidar's check is the sum"),
+        ] {
+            assert!(said(Event::LidarCheck { check }).starts_with(wanted));
+        }
+        let unknown = Event::LidarUnknown { command: 0xAB, payload: vec![7] };
+        assert_eq!(said(unknown), "a frame of the lidar that no reader describes: AB 07");
+    }
+
+    #[test]
     fn what_happens_to_a_robot_that_is_taught_is_said_in_words() {
         use teach::Event;
         let by = || "ann".to_owned();

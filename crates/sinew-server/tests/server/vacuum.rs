@@ -65,6 +65,8 @@ async fn turns_of_the_lidar_go_on_when_the_client_that_switched_it_on_has_gone()
         }
     }
     client.ok(control("lidar", "Enable")).await;
+    // What has not been sent when its client leaves is not sent.
+    while client.event("state").await["data"]["state"]["lidar"].is_null() {}
     drop(client);
 
     let mut legacy = server.legacy().await;

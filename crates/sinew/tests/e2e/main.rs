@@ -36,6 +36,7 @@ mod golden;
 mod http;
 #[cfg(feature = "g1")]
 mod library;
+mod lidar;
 mod messages;
 mod namespace;
 #[cfg(all(feature = "g1", feature = "tools"))]
