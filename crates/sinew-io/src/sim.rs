@@ -28,6 +28,11 @@ const POLICY: Policy =
 
 const LIDAR_POLICY: Policy = Policy { name: "simulated-lidar", priority: None, ..POLICY };
 
+/// How long the simulated controller ignores actuators after a mode switch: less than a real one. It
+/// hears of the switch when its thread runs, and a host that waits for as long as it must would find
+/// it deaf for as much longer.
+const MODE_SWITCH: Duration = Duration::from_millis(70);
+
 /// A simulated vacuum, with its lidar, that runs until it is dropped.
 #[derive(Debug)]
 pub struct Simulator {
@@ -46,6 +51,7 @@ impl Simulator {
         let lidar_path = lidar_pty.path().to_owned();
         let now = Instant::now();
         let lidar = LidarOptions { seed: options.seed, ..LidarOptions::default() };
+        let options = Options { mode_switch: options.mode_switch.min(MODE_SWITCH), ..options };
         let mut controller = Controller::new(options, now);
         let lidar = Lidar::new(&mut controller, lidar, now);
         let (line, lidar_line) = (PtyLink::new(pty)?, PtyLink::new(lidar_pty)?);

@@ -63,6 +63,8 @@ pub struct Options {
     pub world: World,
     /// How long the controller hears nothing after [`Controller::new`] and [`Controller::reboot`].
     pub boot_delay: Duration,
+    /// How long actuators are ignored after 0x65.
+    pub mode_switch: Duration,
     /// Whether the wheels stop after [`COMPANION`] when neither lidar, vacuum nor a brush is on,
     /// as the later state of document 003's project says of its robot.
     pub needs_companion: bool,
@@ -87,6 +89,7 @@ impl Default for Options {
             start: Pose::default(),
             world: World::default(),
             boot_delay: Duration::ZERO,
+            mode_switch: MODE_SWITCH,
             needs_companion: false,
             encoder_error: 0.0,
             gyro_error: 0.0,
