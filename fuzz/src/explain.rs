@@ -8,12 +8,19 @@ use sinew_wire::{
     slam::{CloudFrame, Reading},
 };
 
-use crate::{gd32, slam, take_byte, teach, unitree, voxel};
+use crate::{delta2d, gd32, slam, take_byte, teach, unitree, voxel};
 
 /// The seeds of all codecs, to be recognised and behind a choice of options.
 pub fn seeds() -> Vec<Vec<u8>> {
-    let seeds =
-        [gd32::seeds(), teach::seeds(), slam::seeds(), voxel::seeds(), unitree::seeds()].concat();
+    let seeds = [
+        gd32::seeds(),
+        delta2d::seeds(),
+        teach::seeds(),
+        slam::seeds(),
+        voxel::seeds(),
+        unitree::seeds(),
+    ]
+    .concat();
     let chosen: Vec<_> =
         seeds.iter().zip((0..=255).cycle()).map(|(seed, n)| [&[n], &seed[..]].concat()).collect();
     [seeds, chosen].concat()
@@ -24,8 +31,15 @@ pub fn exercise(data: &[u8]) {
     accounts_for(data, &Options::default());
     let mut tail = data;
     let choice = take_byte(&mut tail);
-    let protos =
-        [Proto::Gd32, Proto::Teach, Proto::Dtls, Proto::Slam, Proto::Voxel, Proto::Unitree];
+    let protos = [
+        Proto::Gd32,
+        Proto::Teach,
+        Proto::Dtls,
+        Proto::Slam,
+        Proto::Voxel,
+        Proto::Unitree,
+        Proto::Delta2d,
+    ];
     let bit = |bit: u8| choice >> bit & 1 == 1;
     let options = Options {
         proto: protos.get(usize::from(choice % 8)).copied(),

@@ -5,6 +5,7 @@
 //! invariant fails. The same targets run under the mutation [`driver`] and
 //! under libFuzzer (`fuzz_targets/`, feature `coverage`).
 
+pub mod delta2d;
 pub mod driver;
 pub mod explain;
 pub mod g1;
@@ -34,6 +35,7 @@ pub struct Target {
 /// All targets.
 pub const TARGETS: &[Target] = &[
     Target { name: "gd32", seeds: gd32::seeds, exercise: gd32::exercise },
+    Target { name: "delta2d", seeds: delta2d::seeds, exercise: delta2d::exercise },
     Target { name: "teach", seeds: teach::seeds, exercise: teach::exercise },
     Target { name: "slam", seeds: slam::seeds, exercise: slam::exercise },
     Target { name: "voxel", seeds: voxel::seeds, exercise: voxel::exercise },

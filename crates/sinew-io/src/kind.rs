@@ -4,7 +4,7 @@ mod crl200s;
 #[cfg(feature = "g1")]
 mod g1;
 
-use std::{fmt, io, sync::Arc};
+use std::{fmt, io, path::PathBuf, sync::Arc};
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -177,6 +177,21 @@ impl Entry {
             Address::Udp { .. } | Address::WebRtc { .. } => false,
             Address::Sim { .. } => self.kind.schemes().contains(&"serial"),
         }
+    }
+
+    /// The serial ports it takes, each by its name: the robot's own, and those of settings that are
+    /// links, as `vacuum-lidar`.
+    pub fn serial_ports(&self) -> Vec<(String, PathBuf)> {
+        let further = self.settings.iter().filter_map(|(key, value)| {
+            let link = value.as_str()?.parse().ok()?;
+            Some((format!("{}-{key}", self.name), link))
+        });
+        let own = (self.name.clone(), self.link.clone());
+        let serial = |(name, link)| match link {
+            Address::Serial { path, .. } => Some((name, path)),
+            _ => None,
+        };
+        std::iter::once(own).chain(further).filter_map(serial).collect()
     }
 
     /// As it stands in the configuration.

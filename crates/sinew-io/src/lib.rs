@@ -1,7 +1,7 @@
 //! The only crate that opens ports.
 //!
 //! A [`link`](Link) moves bytes, a pump runs a session on it, on a thread of its own, and drivers
-//! ([`vacuum::Vacuum`], [`g1::G1`]) offer what the session can do. [`kind`] lists the robots that can
+//! ([`vacuum::Vacuum`], [`lidar::Lidar`], [`g1::G1`]) offer what the session can do. [`kind`] lists the robots that can
 //! be built of them; [`sim`] runs simulated ones at the other end of a cable.
 
 mod address;
@@ -15,6 +15,7 @@ pub mod g1;
 pub mod kind;
 #[cfg(feature = "g1")]
 pub mod library;
+pub mod lidar;
 mod link;
 #[cfg(feature = "g1")]
 pub mod maps;

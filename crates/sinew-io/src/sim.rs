@@ -1,4 +1,4 @@
-//! Simulated robots: a vacuum at the other end of a pseudo-terminal, a G1 behind a UDP port.
+//! Simulated robots: a vacuum at the other end of two pseudo-terminals, a G1 behind a UDP port.
 
 #[cfg(feature = "g1")]
 mod g1;
@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sinew_sim::vacuum::{Controller, Options};
+use sinew_sim::vacuum::{Controller, Lidar, LidarOptions, Options};
 
 use crate::{
     Pty,
@@ -26,11 +26,20 @@ pub use g1::{Discovery, G1Options, G1Simulator, Hand};
 const POLICY: Policy =
     Policy { name: "simulator", priority: Some(10), relayed: false, farewell: Duration::ZERO };
 
-/// A simulated vacuum that runs until it is dropped.
+const LIDAR_POLICY: Policy = Policy { name: "simulated-lidar", priority: None, ..POLICY };
+
+/// How long the simulated controller ignores actuators after a mode switch: less than a real one. It
+/// hears of the switch when its thread runs, and a host that waits for as long as it must would find
+/// it deaf for as much longer.
+const MODE_SWITCH: Duration = Duration::from_millis(70);
+
+/// A simulated vacuum, with its lidar, that runs until it is dropped.
 #[derive(Debug)]
 pub struct Simulator {
     path: PathBuf,
     handle: Handle<Controller>,
+    lidar_path: PathBuf,
+    lidar: Handle<Lidar>,
 }
 
 impl Simulator {
@@ -38,20 +47,33 @@ impl Simulator {
     pub fn spawn(options: Options, link: Option<&Path>) -> io::Result<Self> {
         let pty = Pty::open(link)?;
         let path = pty.path().to_owned();
-        let controller = Controller::new(options, Instant::now());
-        let handle =
-            Handle::spawn(controller, Box::new(PtyLink::new(pty)?), POLICY, Arc::new(()), None)?;
-        Ok(Simulator { path, handle })
+        let lidar_pty = Pty::open(None)?;
+        let lidar_path = lidar_pty.path().to_owned();
+        let now = Instant::now();
+        let lidar = LidarOptions { seed: options.seed, ..LidarOptions::default() };
+        let options = Options { mode_switch: options.mode_switch.min(MODE_SWITCH), ..options };
+        let mut controller = Controller::new(options, now);
+        let lidar = Lidar::new(&mut controller, lidar, now);
+        let (line, lidar_line) = (PtyLink::new(pty)?, PtyLink::new(lidar_pty)?);
+        let handle = Handle::spawn(controller, Box::new(line), POLICY, Arc::new(()), None)?;
+        let lidar = Handle::spawn(lidar, Box::new(lidar_line), LIDAR_POLICY, Arc::new(()), None)?;
+        Ok(Simulator { path, handle, lidar_path, lidar })
     }
 
     /// The serial port to open.
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// The lidar's.
+    pub fn lidar_path(&self) -> &Path {
+        &self.lidar_path
+    }
 }
 
 impl Drop for Simulator {
     fn drop(&mut self) {
+        self.lidar.shut_down();
         self.handle.shut_down();
     }
 }

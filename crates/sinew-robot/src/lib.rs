@@ -8,11 +8,13 @@
 pub mod capability;
 pub mod component;
 pub mod drive;
+pub mod lidar;
 pub mod mapping;
 pub mod ops;
 mod order;
 mod refusal;
 mod session;
+mod tagged;
 pub mod teach;
 pub mod trajectory;
 pub mod unitree;

@@ -121,10 +121,10 @@ impl Feed {
         let robot = self.robot.trim_matches('"');
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
         // One of several links is told by its driver's name.
-        let of = text("/driver").map_or(String::new(), |driver| format!("{driver}: "));
+        let link = text("/driver").map_or("link".into(), |driver| format!("{driver} link"));
         match (text("/link/state"), text("/link/reason")) {
-            (Some(state), Some(reason)) => tracing::warn!(robot, "link {of}{state}: {reason}"),
-            (Some(state), None) => tracing::info!(robot, "link {of}{state}"),
+            (Some(state), Some(reason)) => tracing::warn!(robot, "{link} {state}: {reason}"),
+            (Some(state), None) => tracing::info!(robot, "{link} {state}"),
             (None, _) => match exception(event) {
                 Some(words) => tracing::info!(robot, "{words}"),
                 None => tracing::debug!(robot, "{event}"),

@@ -4,7 +4,7 @@
 //! commands moves a [`Pose`] about in a [`World`]. It behaves as
 //! document 003 and its project describe: it is silent until synced, wants two
 //! seconds of handshake before it moves, is deaf for a while after a mode
-//! switch, and stops the motors when the host falls silent.
+//! switch, and stops the motors when the host falls silent. [`Lidar`] is the robot's other line.
 //!
 //! ```
 //! use std::time::{Duration, Instant};
@@ -26,8 +26,10 @@ mod behaviour;
 mod body;
 mod controller;
 mod dock;
+mod lidar;
 mod outbox;
 mod recorder;
+mod scene;
 mod spine;
 mod world;
 
@@ -42,6 +44,7 @@ pub use body::{
 };
 pub use controller::Controller;
 pub use dock::Dock;
+pub use lidar::{Lidar, LidarOptions};
 pub use recorder::Received;
 pub use world::{CLIFF_SENSORS, Pose, ROBOT_RADIUS, Rect, World};
 
@@ -60,6 +63,8 @@ pub struct Options {
     pub world: World,
     /// How long the controller hears nothing after [`Controller::new`] and [`Controller::reboot`].
     pub boot_delay: Duration,
+    /// How long actuators are ignored after 0x65.
+    pub mode_switch: Duration,
     /// Whether the wheels stop after [`COMPANION`] when neither lidar, vacuum nor a brush is on,
     /// as the later state of document 003's project says of its robot.
     pub needs_companion: bool,
@@ -84,6 +89,7 @@ impl Default for Options {
             start: Pose::default(),
             world: World::default(),
             boot_delay: Duration::ZERO,
+            mode_switch: MODE_SWITCH,
             needs_companion: false,
             encoder_error: 0.0,
             gyro_error: 0.0,
@@ -105,6 +111,8 @@ pub struct Outputs {
     pub side_brush: u8,
     /// Main brush, percent.
     pub main_brush: u8,
+    /// Whether 0xA2 has prepared the lidar.
+    pub lidar_prepared: bool,
     /// Lidar power.
     pub lidar_power: bool,
     /// Lidar motor, percent.
@@ -140,6 +148,7 @@ impl Outputs {
         vacuum: 0,
         side_brush: 0,
         main_brush: 0,
+        lidar_prepared: false,
         lidar_power: false,
         lidar_pwm: 0,
         led: LedMode(0),
@@ -160,6 +169,11 @@ impl Outputs {
         self.lidar_power || self.vacuum > 0 || self.side_brush > 0 || self.main_brush > 0
     }
 
+    /// What drives the lidar's motor, percent: it has to be prepared and to have power.
+    pub fn lidar_drive(&self) -> Option<u8> {
+        Some(self.lidar_pwm).filter(|_| self.lidar_prepared && self.lidar_power)
+    }
+
     fn motors_off(&mut self) {
         self.vacuum = 0;
         self.side_brush = 0;
@@ -168,6 +182,7 @@ impl Outputs {
 
     fn all_off(&mut self) {
         self.motors_off();
+        self.lidar_prepared = false;
         self.lidar_power = false;
         self.lidar_pwm = 0;
     }

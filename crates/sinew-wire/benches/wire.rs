@@ -25,7 +25,7 @@ use std::{
 };
 
 use sinew_wire::{
-    Vectors,
+    Vectors, delta2d,
     gd32::{Deframer, FrameBuf, STATUS_LEN, Status, What},
     slam::{self, BoundingBox, Reading},
     voxel::VoxelMap,
@@ -47,6 +47,9 @@ fn main() {
     println!("{:<44} {:>12} {:>12} {:>7}  target", "case", "bytes/s", "memcpy", "ratio");
     bench.gd32("gd32 stream, clean", &stream(false), 0.25);
     bench.gd32("gd32 stream, noisy", &stream(true), 0.1);
+    bench.delta2d("delta2d stream, clean", &turns(false), Some(0.15));
+    bench.delta2d("delta2d stream, noisy", &turns(true), Some(0.1));
+    bench.joined_turns(&turns(false));
     bench.choice(453);
     bench.slam(Reading::Documented, 453, Targets { memcpy: 0.2, numpy: 10.0 });
     bench.slam(Reading::Packed, 453, Targets { memcpy: 0.6, numpy: 10.0 });
@@ -83,6 +86,40 @@ impl Bench {
                 }
             });
             black_box((ticks, deframer.counters()));
+        });
+    }
+
+    /// From the stream to the samples, which are looked at.
+    fn delta2d(&self, name: &str, stream: &[u8], target: Option<f64>) {
+        let (stream, mut copied) = (Placed::new(stream), Placed::new(stream));
+        self.case(name, &stream, &mut copied, target, |_| {
+            let mut deframer = delta2d::Deframer::new();
+            let mut starts = 0u64;
+            deframer.push(black_box(&stream), |piece| {
+                if let delta2d::What::Frame(frame) = piece.what
+                    && let Ok(message) = delta2d::Message::parse(&frame)
+                    && let delta2d::Body::Measurement(measurement) = black_box(message).body
+                {
+                    starts = starts.wrapping_add(measurement.start.into());
+                }
+            });
+            black_box((starts, deframer.counters()));
+        });
+    }
+
+    /// From the stream to turns, with an angle for every echo.
+    fn joined_turns(&self, stream: &[u8]) {
+        let (stream, mut copied) = (Placed::new(stream), Placed::new(stream));
+        self.case("delta2d stream to turns", &stream, &mut copied, None, |_| {
+            let (mut deframer, mut turns) = (delta2d::Deframer::new(), delta2d::Turns::default());
+            deframer.push(black_box(&stream), |piece| {
+                if let delta2d::What::Frame(frame) = piece.what
+                    && let Ok(message) = delta2d::Message::parse(&frame)
+                    && let delta2d::Body::Measurement(measurement) = message.body
+                {
+                    black_box(turns.push(&measurement, false));
+                }
+            });
         });
     }
 
@@ -274,6 +311,27 @@ fn stream(noisy: bool) -> Vec<u8> {
         if noisy {
             if index % 50 == 0 {
                 stream.extend([0xFA, 0xFB, 0x63, 0x15]);
+            }
+            stream.push(random.next() as u8);
+        }
+        stream.extend(frame.as_bytes());
+    }
+    stream
+}
+
+/// 1,000 frames of 24 samples each; noisy as the other stream is.
+fn turns(noisy: bool) -> Vec<u8> {
+    let mut stream = Vec::new();
+    let mut random = Random(19);
+    for index in 0..1000u16 {
+        let mut payload = [0; 5 + 3 * 24];
+        payload.fill_with(|| random.next() as u8);
+        let [high, low] = (index % 15 * 2400).to_be_bytes();
+        payload[..5].copy_from_slice(&[100, 0, 0, high, low]);
+        let Ok(frame) = delta2d::FrameBuf::new(0xAD, &payload) else { continue };
+        if noisy {
+            if index % 50 == 0 {
+                stream.extend([0xAA, 0x00, 0x55, 0x01, 0x61, 0xAD, 0x00, 0x4D]);
             }
             stream.push(random.next() as u8);
         }

@@ -7,7 +7,9 @@
 mod channel;
 mod datagram;
 mod envelope;
+mod lidar;
 mod serial;
+mod walk;
 
 use alloc::{format, string::String, vec::Vec};
 use core::{fmt, ops::ControlFlow};
@@ -15,7 +17,7 @@ use core::{fmt, ops::ControlFlow};
 use serde_json::{Map, Value};
 
 use crate::{
-    Error, dtls, gd32,
+    Error, delta2d, dtls, gd32,
     slam::{self, CloudFrame, Reading},
     teach,
 };
@@ -28,6 +30,7 @@ const MAX_SHOWN: usize = 4096;
 #[allow(missing_docs, reason = "named after the modules")]
 pub enum Proto {
     Gd32,
+    Delta2d,
     Teach,
     Dtls,
     Slam,
@@ -103,7 +106,8 @@ pub fn explain(
     sink: &mut dyn FnMut(Element) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     match options.proto.unwrap_or_else(|| recognise(bytes)) {
-        Proto::Gd32 => serial::explain(bytes, options, sink),
+        Proto::Gd32 => walk::explain(bytes, gd32::Deframer::new(), options, sink),
+        Proto::Delta2d => walk::explain(bytes, lidar_frames(), options, sink),
         Proto::Teach | Proto::Dtls => datagram::explain(bytes, options, sink),
         Proto::Slam | Proto::Voxel => envelope::explain(bytes, options, sink),
         Proto::Unitree => channel::explain(bytes, options, sink),
@@ -116,6 +120,8 @@ pub fn explain(
 pub fn recognise(bytes: &[u8]) -> Proto {
     if bytes.starts_with(&gd32::SYNC) {
         Proto::Gd32
+    } else if delta2d::Frame::looks_like(bytes) {
+        Proto::Delta2d
     } else if bytes.starts_with(&teach::MAGIC) {
         Proto::Teach
     } else if dtls::Record::split(bytes).is_ok() {
@@ -124,11 +130,18 @@ pub fn recognise(bytes: &[u8]) -> Proto {
         Proto::Unitree
     } else if slam::Message::looks_like(bytes) {
         envelope::format(bytes)
-    } else if serial::has_frame(bytes) {
+    } else if walk::has_frame(bytes, gd32::Deframer::new()) {
         Proto::Gd32
+    } else if walk::has_frame(bytes, lidar_frames()) {
+        Proto::Delta2d
     } else {
         Proto::Unknown
     }
+}
+
+/// Of a recording only frames are believed whose check fits.
+const fn lidar_frames() -> delta2d::Deframer {
+    delta2d::Deframer::with(delta2d::Delta2d::STRICT)
 }
 
 impl Element {
@@ -218,6 +231,7 @@ impl fmt::Display for Proto {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Proto::Gd32 => "gd32",
+            Proto::Delta2d => "delta2d",
             Proto::Teach => "teach",
             Proto::Dtls => "dtls",
             Proto::Slam => "slam",

@@ -27,9 +27,10 @@ mod profile;
 mod status;
 mod table;
 
+pub use crate::stream::Counters;
 pub use boot::{BOOT, BootStep, HANDSHAKE, Phase};
 pub use command::Confidence;
-pub use deframer::{Counters, Deframer, Piece, What};
+pub use deframer::{Deframer, Gd32, Piece, What};
 pub use field::{Choice, Field, Meaning};
 pub use frame::{Frame, FrameBuf, MAX_FRAME, MAX_PAYLOAD, MIN_FRAME, SYNC, checksum};
 pub use led::{Animation, Colour, LedMode};

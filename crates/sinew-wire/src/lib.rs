@@ -3,12 +3,14 @@
 //! | module | what travels |
 //! | --- | --- |
 //! | [`gd32`] | serial frames of the CRL-200S vacuum's motor controller |
+//! | [`delta2d`] | serial frames of the lidar on top of it |
 //! | [`teach`] | the Unitree G1's teaching datagrams, in both documented layouts |
 //! | [`discovery`] | how a host finds a G1 on its network |
 //! | [`dtls`] | the record header that those datagrams are easily mistaken for |
 //! | [`slam`] | the G1's SLAM point clouds |
 //! | [`voxel`] | the GO2's compressed voxel map, which shares the G1's envelope |
 //! | [`unitree`] | the messages of Unitree robots over WebRTC, and the envelopes that open the channel |
+//! | [`stream`] | frames found in a stream of bytes, for the serial formats |
 //! | [`text`] | which characters of a sender's text may be shown |
 //! | [`explain`] | says what a run of bytes is, field by field |
 //!
@@ -34,6 +36,7 @@ extern crate alloc;
 #[macro_use]
 mod width;
 mod bytes;
+pub mod delta2d;
 pub mod discovery;
 pub mod dtls;
 mod error;
@@ -41,6 +44,7 @@ mod error;
 pub mod explain;
 pub mod gd32;
 pub mod slam;
+pub mod stream;
 pub mod teach;
 pub mod text;
 #[cfg(feature = "alloc")]

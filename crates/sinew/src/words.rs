@@ -49,6 +49,21 @@ pub(crate) fn sentence(event: &Value) -> String {
         "imu_state" => format!("the IMU's calibration state is {}", text("value")),
         "compass_state" => format!("the compass answered {}", hex(&event["payload"])),
         "lidar_state" => format!("the lidar's state is {}", hex(&event["bytes"])),
+        "lidar_check" => match event["check"].as_str() {
+            Some("proven") => {
+                "the lidar's check is the sum of its bytes: others are dropped".into()
+            }
+            Some("never_fits") => {
+                "the lidar's check is not the sum of its bytes: what it sends is taken unchecked"
+                    .into()
+            }
+            _ => "whether the lidar's check is the sum of its bytes is not known yet".into(),
+        },
+        "lidar_unknown" => format!(
+            "a frame of the lidar that no reader describes: {} {}",
+            hex(&event["command"]),
+            hex(&event["payload"])
+        ),
         "synced" => "the controller answered the protocol's wake-up".into(),
         "unknown" => format!(
             "a frame that no document describes: {} {}",
@@ -142,8 +157,10 @@ pub(crate) fn link(link: &LinkReport) -> String {
 /// The colour of a link's state.
 pub(crate) fn link_style(state: &str) -> Style {
     match state {
-        "ready" => GREEN,
-        "booting" | "connecting" | "validating" | "closing" => YELLOW,
+        "ready" | "turning" => GREEN,
+        // A lidar that is off.
+        "silent" => Style::new(),
+        "booting" | "starting" | "connecting" | "validating" | "closing" => YELLOW,
         _ => RED,
     }
 }
@@ -209,15 +226,15 @@ pub(crate) fn text(value: &Value) -> String {
 }
 
 fn link_event(event: &Value) -> String {
-    let mut said = link(&LinkReport::new(event["link"].clone()));
-    if let Some(driver) = event["driver"].as_str() {
-        said = format!("{}: {said}", printable(driver));
-    }
+    let said = link(&LinkReport::new(event["link"].clone()));
+    // One of several links is told by its driver's name.
+    let link =
+        event["driver"].as_str().map_or("link".into(), |part| format!("{} link", spaced(part)));
     match (event["link"]["state"].as_str(), event["silent_ms"].as_f64()) {
         (Some("lost" | "disconnected"), Some(ms)) => {
-            format!("link {said} (last heard {:.1} s ago)", ms / 1000.0)
+            format!("{link} {said} (last heard {:.1} s ago)", ms / 1000.0)
         }
-        _ => format!("link {said}"),
+        _ => format!("{link} {said}"),
     }
 }
 
@@ -395,7 +412,30 @@ mod tests {
             assert_eq!(said(event), wanted);
         }
         let beside = json!({ "event": "link", "link": { "state": "lost" }, "driver": "teaching" });
-        assert_eq!(said(beside), "link teaching: lost");
+        assert_eq!(said(beside), "teaching link lost");
+    }
+
+    #[test]
+    fn what_happens_to_a_lidar_is_said_in_words() {
+        use sinew_robot::lidar::{CheckState, Event, LinkState};
+        let link = |link| {
+            let mut event = serde_json::to_value(Event::Link { link, silent_ms: Some(240) });
+            if let Ok(event) = &mut event {
+                event["driver"] = "lidar".into();
+            }
+            event.expect("is JSON")
+        };
+        assert_eq!(said(link(LinkState::Turning)), "lidar link turning");
+        assert_eq!(said(link(LinkState::Lost)), "lidar link lost (last heard 0.2 s ago)");
+        for (check, wanted) in [
+            (CheckState::Proven, "the lidar's check is the sum of its bytes"),
+            (CheckState::NeverFits, "the lidar's check is not the sum of its bytes"),
+            (CheckState::Unproven, "whether the lidar's check is the sum"),
+        ] {
+            assert!(said(Event::LidarCheck { check }).starts_with(wanted));
+        }
+        let unknown = Event::LidarUnknown { command: 0xAB, payload: vec![7] };
+        assert_eq!(said(unknown), "a frame of the lidar that no reader describes: AB 07");
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! The CRL-200S vacuum: a motor controller on a serial line.
+//! The CRL-200S vacuum: a motor controller on a serial line, and a lidar on another.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use sinew_robot::{
     capability::{Capability, Robot},
+    lidar::{Mounting, View},
     vacuum,
 };
 use sinew_wire::gd32::Profile;
@@ -12,6 +13,7 @@ use sinew_wire::gd32::Profile;
 use super::{Error, Kind, Services, Settings, read, table, within};
 use crate::{
     Address, Wiring,
+    lidar::{self, LIDAR, Lidar},
     vacuum::{Teller, Vacuum},
 };
 
@@ -27,6 +29,28 @@ struct Set {
     profile: ProfileName,
     /// Status packets a second that the link is expected to carry.
     status_hz: f64,
+    /// Where the lidar is: a serial line, `off`, or [`AUTO`].
+    lidar: String,
+    /// From where its turns are seen.
+    lidar_view: ViewName,
+    lidar_clockwise: bool,
+    lidar_zero_deg: f64,
+    lidar_x: f64,
+    lidar_y: f64,
+    lidar_optics: f64,
+}
+
+/// A simulated vacuum has a lidar by itself, a real one does not.
+const AUTO: &str = "auto";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ViewName {
+    /// As the clients of the profile's time are used to.
+    #[default]
+    Auto,
+    Raw,
+    Robot,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -40,12 +64,20 @@ enum ProfileName {
 impl Default for Set {
     fn default() -> Self {
         let vacuum::Settings { deadman, max_linear, max_angular, .. } = Default::default();
+        let mounting = Mounting::default();
         Set {
             deadman_ms: deadman.as_millis() as u64,
             max_linear: decimal(max_linear),
             max_angular: decimal(max_angular),
             profile: ProfileName::default(),
             status_hz: 110.0,
+            lidar: AUTO.into(),
+            lidar_view: ViewName::default(),
+            lidar_clockwise: mounting.clockwise,
+            lidar_zero_deg: mounting.zero_deg,
+            lidar_x: mounting.x,
+            lidar_y: mounting.y,
+            lidar_optics: mounting.optics,
         }
     }
 }
@@ -69,7 +101,41 @@ impl Set {
             let got = set.max_angular;
             return wrong(format!("max_angular: wanted above 0 and at most 4 rad/s, got {got}"));
         }
+        within("lidar_zero_deg", -360.0..=360.0, set.lidar_zero_deg)?;
+        within("lidar_x", -1.0..=1.0, set.lidar_x)?;
+        within("lidar_y", -1.0..=1.0, set.lidar_y)?;
+        within("lidar_optics", -0.2..=0.2, set.lidar_optics)?;
+        set.lidar_line()?;
         Ok(set)
+    }
+
+    /// The lidar's serial line and its speed, if one is given.
+    fn lidar_line(&self) -> Result<Option<(PathBuf, u32)>, Error> {
+        let wrong = |got: String| {
+            Error::Setting(format!("lidar: wanted serial:, off or {AUTO}, got {got}"))
+        };
+        match self.lidar.as_str() {
+            "off" | AUTO => Ok(None),
+            text => match text.parse().map_err(|error| wrong(format!("{text:?} ({error})")))? {
+                Address::Serial { path, baud } => Ok(Some((path, baud))),
+                other => Err(wrong(other.to_string())),
+            },
+        }
+    }
+
+    fn lidar_settings(&self) -> lidar::Settings {
+        let view = match (self.lidar_view, self.profile) {
+            (ViewName::Raw, _) | (ViewName::Auto, ProfileName::Document) => View::Raw,
+            (ViewName::Robot, _) | (ViewName::Auto, ProfileName::Later) => View::Robot,
+        };
+        let mounting = Mounting {
+            clockwise: self.lidar_clockwise,
+            zero_deg: self.lidar_zero_deg,
+            x: self.lidar_x,
+            y: self.lidar_y,
+            optics: self.lidar_optics,
+        };
+        lidar::Settings { view, mounting }
     }
 
     fn settings(&self, baud: u32) -> vacuum::Settings {
@@ -121,6 +187,8 @@ impl Kind for Crl200s {
     ) -> Result<Robot, Error> {
         let set = Set::read(settings)?;
         let mut robot = Robot::new(self.name());
+        #[cfg_attr(not(feature = "sim"), expect(unused_mut, reason = "simulated ones have one"))]
+        let mut lidar = set.lidar_line()?;
         let (path, baud) = match link {
             Address::Serial { path, baud } => (path.clone(), *baud),
             #[cfg(feature = "sim")]
@@ -128,20 +196,31 @@ impl Kind for Crl200s {
                 let options = sinew_sim::vacuum::Options { seed: *seed, ..Default::default() };
                 let simulator = crate::sim::Simulator::spawn(options, None)?;
                 let path = simulator.path().to_owned();
+                let baud = vacuum::Settings::default().baud;
+                if set.lidar == AUTO {
+                    lidar = Some((simulator.lidar_path().to_owned(), baud));
+                }
                 robot.keep(simulator);
-                (path, vacuum::Settings::default().baud)
+                (path, baud)
             }
             other => return Err(Error::Link(format!("this build has no {other} for a vacuum"))),
         };
         let settings = set.settings(baud);
         let Services { around, epoch, audience, .. } = services;
-        let listener = Arc::new(Teller { audience, profile: settings.profile });
+        let listener = Arc::new(Teller { audience: audience.clone(), profile: settings.profile });
         let wiring = Wiring { around, epoch, listener };
         let vacuum = Arc::new(Vacuum::spawn(&path, settings, wiring)?);
         robot.drivers.push(("controller", vacuum.clone()));
         robot.drive = Some(vacuum.clone());
         robot.components = Some(vacuum.clone());
-        robot.sensors.push(vacuum);
+        robot.sensors.push(vacuum.clone());
+        if let Some((path, baud)) = lidar {
+            let controller = Vacuum::clone(&vacuum);
+            let lidar = Lidar::spawn(&path, baud, set.lidar_settings(), controller, audience)?;
+            let lidar = Arc::new(lidar);
+            robot.drivers.push((LIDAR, lidar.clone()));
+            robot.sensors.push(lidar);
+        }
         Ok(robot)
     }
 }

@@ -10,6 +10,7 @@ mod g1;
 mod kind;
 #[cfg(feature = "g1")]
 mod library;
+mod lidar;
 #[cfg(feature = "g1")]
 mod maps;
 mod orders;

@@ -5,6 +5,8 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 use sinew_wire::gd32::{Flag, Profile, STATUS_LEN, Status};
 
+use crate::tagged::{Bool, Bytes, F32, I32, String, U8, U16};
+
 /// The values of the `gd32_status` group; with `raw`, also `raw_packet`.
 pub fn gd32_status(status: &Status, raw: Option<&[u8; STATUS_LEN]>, profile: &Profile) -> Value {
     serde_json::to_value(Gd32Status { status, raw, profile }).unwrap_or_default()
@@ -56,28 +58,4 @@ impl Serialize for Gd32Status<'_> {
 struct Gd32Version<'a> {
     version_string: String<'a>,
     version_code: I32,
-}
-
-macro_rules! tagged {
-    ($($tag:ident($type:ty) $(<$life:lifetime>)?;)+) => {
-        $(
-            struct $tag$(<$life>)?($type);
-
-            impl$(<$life>)? Serialize for $tag$(<$life>)? {
-                fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                    serializer.serialize_newtype_variant("", 0, stringify!($tag), &self.0)
-                }
-            }
-        )+
-    };
-}
-
-tagged! {
-    Bool(bool);
-    U8(u8);
-    U16(u16);
-    I32(i32);
-    F32(f64);
-    String(&'a str) <'a>;
-    Bytes(&'a [u8]) <'a>;
 }

@@ -272,7 +272,7 @@ struct Teller(Arc<dyn Audience>);
 
 impl Teller {
     fn reach(&self, part: &str, reach: &Reach) {
-        self.0.event(json!({ "event": "link", "part": part, "link": link_json(reach, None) }));
+        self.0.event(json!({ "event": "link", "driver": part, "link": link_json(reach, None) }));
     }
 
     fn values(&self, group: &'static str, values: Value) {

@@ -37,6 +37,7 @@ const VERSION: [u8; 8] = [3, b'S', b'I', b'M', 100, 0, 0, 0];
 #[derive(Debug, Clone)]
 pub(super) struct Behaviour {
     profile: Profile,
+    mode_switch: Duration,
     needs_companion: bool,
     rng: Rng,
     pub(super) outputs: Outputs,
@@ -61,6 +62,7 @@ impl Behaviour {
     pub(super) fn new(options: &Options, rng: Rng) -> Self {
         Behaviour {
             profile: options.profile,
+            mode_switch: options.mode_switch,
             needs_companion: options.needs_companion,
             rng,
             outputs: Outputs::POWER_UP,
@@ -165,6 +167,7 @@ impl Behaviour {
                 outputs.all_off();
                 body.set_targets([0.0; 2]);
             }
+            Content::LidarPrepare(_) => outputs.lidar_prepared = true,
             Content::MotorMode(mode) => self.set_mode(now, mode, body),
             Content::MotorInit(value) => self.pulse(now, value),
             Content::CliffIr(state) => set(&mut outputs.cliff_ir, state),
@@ -227,7 +230,7 @@ impl Behaviour {
     /// Document 003 asks for the wait after any 0x65, so one that changes nothing deafens too.
     fn set_mode(&mut self, now: Instant, mode: Mode, body: &mut Body) {
         self.outputs.mode = mode;
-        self.deaf_until = Some(crate::later(now, MODE_SWITCH));
+        self.deaf_until = Some(crate::later(now, self.mode_switch));
         self.stalled = false;
         if mode == Mode::Idle {
             self.outputs.all_off();

@@ -208,6 +208,11 @@ impl Body {
         self.volts = volts.clamp(self.volts.min(BATTERY_EMPTY), self.volts.max(BATTERY_FULL));
     }
 
+    /// How the robot moves: forwards in m/s, counter-clockwise in rad/s.
+    pub(super) fn speeds(&self) -> (f64, f64) {
+        (self.forward_speed(), self.turning)
+    }
+
     fn forward_speed(&self) -> f64 {
         let [left, right] = self.wheels;
         (left + right) / 2.0
@@ -277,6 +282,6 @@ fn raw(value: f64, noise: f64, rng: &mut Rng) -> i16 {
 }
 
 /// A number with a deviation of 1, from -3 to 3: the sum of three uniform ones from -1 to 1.
-fn deviation(rng: &mut Rng) -> f64 {
+pub(super) fn deviation(rng: &mut Rng) -> f64 {
     (0..3).map(|_| rng.f64() * 2.0 - 1.0).sum()
 }

@@ -1,4 +1,7 @@
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use fastrand::Rng;
 use sinew_wire::gd32::{
@@ -11,6 +14,7 @@ use super::{
     body::{Body, STEP},
     outbox::Outbox,
     recorder::Recorder,
+    scene::{Scene, Seen},
     world::{Pose, World},
 };
 
@@ -44,7 +48,9 @@ pub struct Controller {
     profile: Profile,
     period: Duration,
     boot_delay: Duration,
-    world: World,
+    world: Arc<World>,
+    /// What the robot's lidar sees, if it has one.
+    scene: Option<Scene>,
     body: Body,
     behaviour: Behaviour,
     outbox: Outbox,
@@ -94,7 +100,8 @@ impl Controller {
             outbox: Outbox::default(),
             recorder: Recorder::new(options.record),
             deframer: Deframer::new(),
-            world: options.world,
+            world: Arc::new(options.world),
+            scene: None,
             now,
             listens_at: crate::later(now, options.boot_delay),
             step_at: crate::later(now, STEP),
@@ -123,6 +130,7 @@ impl Controller {
             self.incomplete_since = None;
         }
         self.run(now, now);
+        self.show_scene();
     }
 
     /// Lets the time up to `now` happen.
@@ -191,6 +199,13 @@ impl Controller {
         self.behaviour.outputs
     }
 
+    /// What the robot's lidar shares with it from now on.
+    pub(super) fn share_scene(&mut self) -> Scene {
+        let scene = self.scene.get_or_insert_default().clone();
+        self.show_scene();
+        scene
+    }
+
     /// What surrounds the robot.
     pub fn world(&self) -> &World {
         &self.world
@@ -231,7 +246,7 @@ impl Controller {
     /// Puts the dock elsewhere, or takes it away. A robot that stood on it stays where it is, or
     /// beside the dock if that is put there.
     pub fn move_dock(&mut self, dock: Option<Dock>) {
-        self.world.dock = dock;
+        Arc::make_mut(&mut self.world).dock = dock;
         self.body.place(self.body.pose, &self.world);
     }
 
@@ -259,7 +274,20 @@ impl Controller {
             self.skip(now.checked_sub(GAP_TAIL).unwrap_or(now));
         }
         self.run(now, now);
+        self.show_scene();
         now
+    }
+
+    fn show_scene(&self) {
+        if let Some(scene) = &self.scene {
+            scene.show(Seen {
+                at: self.now,
+                pose: self.body.pose,
+                speeds: self.body.speeds(),
+                lidar: self.behaviour.outputs.lidar_drive(),
+                world: Arc::clone(&self.world),
+            });
+        }
     }
 
     /// Does what is due up to `until`, in order, on the way to `goal`.

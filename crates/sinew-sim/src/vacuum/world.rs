@@ -47,6 +47,13 @@ impl Pose {
         (self.x + forward * cos - left * sin, self.y + forward * sin + left * cos)
     }
 
+    /// Where a robot is after this long that goes on as it does: forwards in m/s, turning in rad/s.
+    pub(super) fn after(&self, seconds: f64, speed: f64, turn: f64) -> Pose {
+        let (sin, cos) = (self.heading + turn * seconds / 2.0).sin_cos();
+        let way = speed * seconds;
+        Pose::new(self.x + way * cos, self.y + way * sin, self.heading + turn * seconds)
+    }
+
     fn is_finite(&self) -> bool {
         self.x.is_finite() && self.y.is_finite() && self.heading.is_finite()
     }
@@ -75,6 +82,23 @@ impl Rect {
     /// The point of the rectangle next to a place. Bounds that cross do not panic.
     pub(super) fn nearest(&self, (x, y): (f64, f64)) -> (f64, f64) {
         (x.max(self.left).min(self.right), y.max(self.bottom).min(self.top))
+    }
+
+    /// How far along a ray of length 1 it enters the rectangle, and how far it leaves it; none when it
+    /// misses it or has it behind.
+    fn crossed(&self, (x, y): (f64, f64), (dx, dy): (f64, f64)) -> Option<(f64, f64)> {
+        let along = |low: f64, high: f64, from: f64, step: f64| {
+            if step == 0.0 {
+                let within = (low..=high).contains(&from);
+                return within.then_some((f64::NEG_INFINITY, f64::INFINITY));
+            }
+            let (a, b) = ((low - from) / step, (high - from) / step);
+            Some((a.min(b), a.max(b)))
+        };
+        let (in_x, out_x) = along(self.left, self.right, x, dx)?;
+        let (in_y, out_y) = along(self.bottom, self.top, y, dy)?;
+        let (enters, leaves) = (in_x.max(in_y), out_x.min(out_y));
+        (enters <= leaves && leaves >= 0.0).then_some((enters, leaves))
     }
 
     fn shrunk(&self, by: f64) -> Rect {
@@ -138,6 +162,18 @@ impl World {
             (pose.x, pose.y) = floor.nearest(at);
         }
         pose
+    }
+
+    /// How far it is from a place to what light meets first in a direction: a wall or furniture. The
+    /// station is lower than a lidar looks. None when that is no number, or the place is outside.
+    pub(super) fn range(&self, from: (f64, f64), direction: f64) -> Option<f64> {
+        let (sin, cos) = direction.sin_cos();
+        if !(self.room.contains(from) && sin.is_finite()) {
+            return None;
+        }
+        let (_, wall) = self.room.crossed(from, (cos, sin))?;
+        let pieces = self.furniture.iter().filter_map(|piece| piece.crossed(from, (cos, sin)));
+        Some(pieces.fold(wall, |nearest, (enters, _)| nearest.min(enters.max(0.0))))
     }
 
     /// Whether the left and the right half of the bumper are pressed.

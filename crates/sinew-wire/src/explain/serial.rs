@@ -1,97 +1,31 @@
-//! A serial stream: frames, damaged frames, rubbish.
+//! What GD32 frames say.
 
 use alloc::{
     format,
     string::{String, ToString},
 };
-use core::ops::ControlFlow;
 
-use super::{Element, Options, Proto, Rows, float, hex};
+use super::{Element, Options, Proto, Rows, float, hex, walk::Explained};
 use crate::{
     Error, Wanted,
     gd32::{
-        Body, Command, Deframer, EncoderOrder, Field, Flag, Frame, LedMode, MAX_FRAME, Meaning,
-        Message, Profile, STATUS_LEN, SYNC, Sender, Status, Version, What,
+        Body, Command, EncoderOrder, Field, Flag, Frame, Gd32, LedMode, Meaning, Message, Profile,
+        STATUS_LEN, SYNC, Sender, Status, Version,
     },
 };
 
-pub(super) fn has_frame(bytes: &[u8]) -> bool {
-    let mut deframer = Deframer::new();
-    // In slices, so that a long recording is not searched to its end for the answer at its start.
-    for slice in bytes.chunks(16 * MAX_FRAME) {
-        deframer.push(slice, |_| {});
-        if deframer.counters().frames > 0 {
-            return true;
-        }
-    }
-    deframer.finish(|_| {});
-    deframer.counters().frames > 0
-}
-
-pub(super) fn explain(
-    bytes: &[u8],
-    options: &Options,
-    sink: &mut dyn FnMut(Element) -> ControlFlow<()>,
-) -> ControlFlow<()> {
-    let mut walk =
-        Walk { bytes, options, sink, done: 0, frames: 0, flow: ControlFlow::Continue(()) };
-    let mut deframer = Deframer::new();
-    for slice in bytes.chunks(16 * MAX_FRAME) {
-        deframer.push(slice, |piece| walk.piece(piece.offset as usize, piece.what));
-        walk.flow?;
-    }
-    deframer.finish(|piece| walk.piece(piece.offset as usize, piece.what));
-    walk.flow?;
-    walk.dropped(bytes.len())
-}
-
-struct Walk<'a> {
-    bytes: &'a [u8],
-    options: &'a Options,
-    sink: &'a mut dyn FnMut(Element) -> ControlFlow<()>,
-    /// Everything before this has been handed out.
-    done: usize,
-    frames: usize,
-    flow: ControlFlow<()>,
-}
-
-impl Walk<'_> {
-    fn piece(&mut self, offset: usize, what: What<'_>) {
-        // What is dropped becomes elements once it is known how far it goes.
-        if let (What::Frame(frame), ControlFlow::Continue(())) = (what, self.flow) {
-            self.frames += 1;
-            self.flow = self.dropped(offset);
-            if self.flow.is_continue() {
-                self.flow = (self.sink)(good(&frame, offset, self.options));
-            }
-            self.done = offset + frame.bytes().len();
-        }
+/// What is said about GD32 frames.
+impl Explained for Gd32 {
+    fn good(frame: &Frame<'_>, offset: usize, options: &Options) -> Element {
+        good(frame, offset, options)
     }
 
-    /// Hands out what lies between the last frame and `end`: damaged frames, and rubbish.
-    fn dropped(&mut self, end: usize) -> ControlFlow<()> {
-        while self.done < end {
-            let region = self.bytes.get(self.done..end).unwrap_or_default();
-            let is_last = end == self.bytes.len();
-            let found = (0..region.len()).find_map(|at| {
-                let candidate = region.get(at..)?;
-                let length = damaged_len(candidate, is_last, self.frames == 0)?;
-                Some((at, candidate.get(..length)?))
-            });
-            let (rubbish, damaged) = match found {
-                Some((at, damaged)) => (region.get(..at).unwrap_or_default(), Some(damaged)),
-                None => (region, None),
-            };
-            if !rubbish.is_empty() {
-                (self.sink)(Element::rubbish(self.done, rubbish))?;
-                self.done += rubbish.len();
-            }
-            if let Some(damaged) = damaged {
-                (self.sink)(bad(damaged, self.done))?;
-                self.done += damaged.len();
-            }
-        }
-        ControlFlow::Continue(())
+    fn damaged_len(candidate: &[u8], is_last: bool, nothing_else: bool) -> Option<usize> {
+        damaged_len(candidate, is_last, nothing_else)
+    }
+
+    fn bad(bytes: &[u8], offset: usize) -> Element {
+        bad(bytes, offset)
     }
 }
 

@@ -1,6 +1,10 @@
 use core::fmt;
 
-use crate::{Error, Got, Result, Wanted, bytes::Writer};
+use crate::{
+    Error, Got, Result, Wanted,
+    bytes::Writer,
+    stream::{Fault, Probe},
+};
 
 /// The two bytes every frame begins with.
 pub const SYNC: [u8; 2] = [0xFA, 0xFB];
@@ -42,23 +46,6 @@ pub struct Frame<'a> {
     payload: &'a [u8],
 }
 
-/// What the front of a run of bytes is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Probe<'a> {
-    Frame(Frame<'a>),
-    /// Could become a frame once there are this many bytes.
-    Incomplete(usize),
-    Bad(Fault),
-}
-
-/// Why no frame begins where one was looked for. Small, since every byte of noise has one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
-    Sync,
-    Length,
-    Check,
-}
-
 impl<'a> Frame<'a> {
     /// Checks that `bytes` is one frame, no more and no less.
     pub fn new_checked(bytes: &'a [u8]) -> Result<Self> {
@@ -71,13 +58,13 @@ impl<'a> Frame<'a> {
             Probe::Incomplete(needed) => {
                 Err(Error::count("frame length", Wanted::AtLeast(needed as u64), bytes.len()))
             }
-            Probe::Bad(fault) => Err(fault.error(bytes)),
+            Probe::Bad(fault) => Err(error(fault, bytes)),
         }
     }
 
     /// Judges the front of `bytes`, which must not be empty for any verdict but `Incomplete`.
     #[inline(always)]
-    pub(crate) fn probe(bytes: &'a [u8]) -> Probe<'a> {
+    pub(crate) fn probe(bytes: &'a [u8]) -> Probe<Frame<'a>> {
         let [0xFA, 0xFB, len, command, ..] = *bytes else { return Frame::probe_short(bytes) };
         let total = 3 + usize::from(len);
         let Some(bytes) = bytes.get(..total) else {
@@ -96,7 +83,7 @@ impl<'a> Frame<'a> {
     }
 
     /// Judges bytes that do not begin with a whole header.
-    fn probe_short(bytes: &[u8]) -> Probe<'a> {
+    fn probe_short(bytes: &[u8]) -> Probe<Frame<'a>> {
         match *bytes {
             [0xFA, 0xFB, 0 | 2, ..] => Probe::Bad(Fault::Length),
             [] | [0xFA] | [0xFA, 0xFB] | [0xFA, 0xFB, _] => Probe::Incomplete(MIN_FRAME),
@@ -128,22 +115,20 @@ impl<'a> Frame<'a> {
     }
 }
 
-impl Fault {
-    /// The fault with what was wanted and what `bytes` have instead.
-    pub(crate) fn error(self, bytes: &[u8]) -> Error {
-        let len = bytes.get(2).copied().unwrap_or_default();
-        match self {
-            Fault::Sync => {
-                let got = bytes.iter().take(2).fold(0, |got, &byte| got << 8 | u64::from(byte));
-                Error::hex("sync", 4, 0xFAFB, got)
-            }
-            Fault::Length => Error::new("LEN", Wanted::Between(3, 255), Got::Number(len.into())),
-            Fault::Check => {
-                let covered = bytes.get(3..1 + usize::from(len)).unwrap_or_default();
-                let got = bytes.get(1 + usize::from(len)..).and_then(<[u8]>::first_chunk);
-                let got = got.copied().map_or(0, u16::from_be_bytes);
-                Error::hex("check", 4, checksum(covered).into(), got.into())
-            }
+/// The fault with what was wanted and what `bytes` have instead.
+pub(super) fn error(fault: Fault, bytes: &[u8]) -> Error {
+    let len = bytes.get(2).copied().unwrap_or_default();
+    match fault {
+        Fault::Sync => {
+            let got = bytes.iter().take(2).fold(0, |got, &byte| got << 8 | u64::from(byte));
+            Error::hex("sync", 4, 0xFAFB, got)
+        }
+        Fault::Length => Error::new("LEN", Wanted::Between(3, 255), Got::Number(len.into())),
+        Fault::Check => {
+            let covered = bytes.get(3..1 + usize::from(len)).unwrap_or_default();
+            let got = bytes.get(1 + usize::from(len)..).and_then(<[u8]>::first_chunk);
+            let got = got.copied().map_or(0, u16::from_be_bytes);
+            Error::hex("check", 4, checksum(covered).into(), got.into())
         }
     }
 }

@@ -3,7 +3,7 @@
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::json;
 use sinew_wire::{
-    Error, dtls, gd32,
+    Error, delta2d, dtls, gd32,
     slam::{self, BoundingBox, CloudFrame, Reading},
     teach,
     voxel::VoxelMap,
@@ -14,6 +14,7 @@ use crate::support::{bytes, envelope, salted_noise, vectors};
 /// Every entry point that takes bytes.
 fn feed_all(input: &[u8]) {
     feed_gd32(input);
+    feed_delta2d(input);
     feed_teach(input);
     feed_dtls(input);
     feed_slam(input);
@@ -64,6 +65,28 @@ fn feed_frame(frame: &gd32::Frame<'_>) {
             say(message.frame());
         }
     }
+}
+
+fn feed_delta2d(input: &[u8]) {
+    delta2d::checksum(input);
+    delta2d::Frame::looks_like(input);
+    say(delta2d::Frame::new_checked(input));
+    let (mut deframer, mut turns) = (delta2d::Deframer::new(), delta2d::Turns::default());
+    let mut sink = |piece: delta2d::Piece<'_>| match piece.what {
+        delta2d::What::Frame(frame) => {
+            let Some(message) = say(delta2d::Message::parse(&frame)) else { return };
+            say(message.frame());
+            if let delta2d::Body::Measurement(measurement) = message.body {
+                turns.push(&measurement, false);
+            }
+        }
+        delta2d::What::Dropped { reason, .. } => {
+            reason.map(|error| error.to_string());
+        }
+    };
+    deframer.push(input, &mut sink);
+    deframer.give_up(&mut sink);
+    deframer.finish(&mut sink);
 }
 
 fn feed_teach(input: &[u8]) {
@@ -143,6 +166,7 @@ fn feed_slam(input: &[u8]) {
 fn all_vectors() -> Vec<Vec<u8>> {
     let files = [
         ("gd32.json", &["frame"][..]),
+        ("delta2d.json", &["frame"]),
         ("teach.json", &["documented", "compact"]),
         ("teach_documents.json", &["hex"]),
         ("slam.json", &["message"]),
@@ -227,12 +251,13 @@ proptest! {
 
     #[test]
     fn random_payloads_behind_a_right_check_never_panic(
-        command in prop_oneof![any::<u8>(), select(vec![0x0B, 0x0D, 0x15, 0x1A, 0x2B, 0x41])],
+        command in prop_oneof![any::<u8>(), select(vec![0x0B, 0x0D, 0x15, 0x1A, 0x2B, 0x41, 0xAD, 0xAE])],
         payload in vec(any::<u8>(), 0..260),
     ) {
         if let Ok(frame) = gd32::FrameBuf::new(command, &payload) {
             feed_all(frame.as_bytes());
         }
+        feed_all(delta2d::FrameBuf::new(command, &payload).unwrap().as_bytes());
         for layout in [teach::Layout::Documented, teach::Layout::Compact] {
             let mut out = [0; 300];
             let sequence = teach::Sequence(u16::MAX);

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod contract;
+mod delta2d;
 mod discovery;
 mod dtls;
 mod gd32;

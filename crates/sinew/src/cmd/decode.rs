@@ -28,8 +28,8 @@ const SHOWN_BYTES: usize = 16;
 
 /// Say what a run of bytes is, field by field.
 ///
-/// Recognises GD32 serial frames (also a stream of them with rubbish between), G1 teaching
-/// datagrams in both layouts, DTLS records, G1 SLAM clouds, GO2 voxel maps, and what Unitree robots
+/// Recognises GD32 serial frames and a vacuum's lidar (also a stream of them with rubbish between),
+/// G1 teaching datagrams in both layouts, DTLS records, G1 SLAM clouds, GO2 voxel maps, and what Unitree robots
 /// and their clients say over WebRTC.
 ///
 /// Exit code: 0 all valid, 1 something recognised is invalid or rubbish stands between, 2 nothing
@@ -76,6 +76,7 @@ pub(crate) struct Args {
 #[derive(Clone, Copy, ValueEnum)]
 enum ProtoArg {
     Gd32,
+    Delta2d,
     Teach,
     Dtls,
     Slam,
@@ -159,6 +160,7 @@ impl Args {
         Options {
             proto: self.proto.map(|proto| match proto {
                 ProtoArg::Gd32 => Proto::Gd32,
+                ProtoArg::Delta2d => Proto::Delta2d,
                 ProtoArg::Teach => Proto::Teach,
                 ProtoArg::Dtls => Proto::Dtls,
                 ProtoArg::Slam => Proto::Slam,

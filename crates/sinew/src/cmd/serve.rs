@@ -53,6 +53,10 @@ pub(crate) struct Settings {
     /// A vacuum, as `serial:/dev/ttyS3` or `sim:`.
     #[arg(long, value_name = "LINK")]
     vacuum: Option<Address>,
+    /// The vacuum's lidar, as `serial:/dev/ttyS1`; a simulated vacuum has one by itself, off leaves
+    /// it out.
+    #[arg(long, value_name = "LINK")]
+    lidar: Option<String>,
     /// A G1, as `webrtc:192.168.86.3`, `udp:192.168.86.3` or `sim:`.
     #[cfg(feature = "g1")]
     #[arg(long, value_name = "LINK")]
@@ -189,6 +193,7 @@ impl Settings {
             value.map(|value| Setting { robot: None, key: key.into(), value })
         };
         let flags = [
+            flag("lidar", self.lidar.clone().map(Value::from)),
             flag("deadman_ms", self.deadman_ms.map(Value::from)),
             flag("max_linear", self.max_linear.map(Value::from)),
             flag("max_angular", self.max_angular.map(Value::from)),

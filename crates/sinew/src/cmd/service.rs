@@ -8,7 +8,7 @@ use std::{env, io::Write, path::PathBuf};
 
 use anyhow::{Context, bail};
 use serde_json::json;
-use sinew_io::Address;
+use sinew_io::{Address, kind::Entry};
 
 use self::udev::SerialPort;
 use super::Usage;
@@ -146,10 +146,8 @@ impl Service {
             }
         }
         let user = system.user(&args.user);
-        let ports = config.robot.iter().filter_map(|robot| match &robot.link {
-            Address::Serial { path, .. } => Some(SerialPort::look(system, &robot.name, path)),
-            _ => None,
-        });
+        let ports = config.robot.iter().flat_map(Entry::serial_ports);
+        let ports = ports.map(|(name, path)| SerialPort::look(system, &name, &path));
         let is_udp = |link: &Address| matches!(link, Address::Udp { .. });
         let binary = match &args.binary {
             Some(binary) => std::path::absolute(binary)?,

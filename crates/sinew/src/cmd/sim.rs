@@ -220,13 +220,15 @@ fn restart_every(text: &str) -> Result<Duration, String> {
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     let interrupted = interrupt::flag()?;
     // Held until the end: a simulator runs for as long as it is not dropped.
-    #[cfg_attr(not(feature = "webrtc"), expect(unused_mut, reason = "it has no others"))]
     let mut others: Vec<(&str, Option<String>)> = Vec::new();
     let (link, flag, _robot): (String, &str, Box<dyn std::any::Any>) = match &args.robot {
         Robot::Vacuum { symlink, rate, seed } => {
             let options = Options { seed: *seed, rate_hz: *rate, ..Options::default() };
             let simulator = Simulator::spawn(options, symlink.as_deref())?;
-            (format!("serial:{}", simulator.path().display()), "--vacuum", Box::new(simulator))
+            let link = format!("serial:{}", simulator.path().display());
+            let lidar = format!("serial:{}", simulator.lidar_path().display());
+            others.push(("lidar", Some(lidar)));
+            (link, "--vacuum", Box::new(simulator))
         }
         #[cfg(feature = "g1")]
         Robot::G1(robot) => {
@@ -246,11 +248,17 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
         others.into_iter().for_each(|(name, link)| ready[name] = json!(link));
         writeln!(out, "{ready}")?;
     } else {
-        let others = others.into_iter().filter_map(|(_, link)| link);
-        let links: Vec<_> = [link.clone()].into_iter().chain(others).collect();
-        writeln!(out, "simulated robot at {}", links.join(" and "))?;
-        let link = &links[links.len() - 1];
-        say(&format!("{} serve {flag} {link}   # in another terminal", program()));
+        let others: Vec<_> =
+            others.into_iter().filter_map(|(name, link)| Some((name, link?))).collect();
+        let places: Vec<_> =
+            others.iter().map(|(name, link)| format!(", {name} at {link}")).collect();
+        writeln!(out, "simulated robot at {link}{}", places.concat())?;
+        let (link, flags) = match &others[..] {
+            [("lidar", lidar)] => (&link, format!(" --lidar {lidar}")),
+            [.., (_, webrtc)] => (webrtc, String::new()),
+            [] => (&link, String::new()),
+        };
+        say(&format!("{} serve {flag} {link}{flags}   # in another terminal", program()));
     }
     out.flush()?;
     drop(out);

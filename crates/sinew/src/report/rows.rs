@@ -49,6 +49,7 @@ pub(crate) fn rows(robot: &RobotReport) -> Vec<Row> {
     if has(Capability::Components) {
         rows.outputs();
     }
+    rows.scan();
     rows.firmware();
     rows.services();
     rows.others();
@@ -298,6 +299,17 @@ impl Rows {
         if !items.is_empty() {
             self.add("outputs", list(items));
         }
+    }
+
+    /// What a lidar does; nothing while it is silent.
+    fn scan(&mut self) {
+        let scan = self.take("scan");
+        let Some(turns) = scan["turns_per_second"].as_f64() else { return };
+        let points = scan["points"].as_u64().filter(|points| *points > 0);
+        let points = points.map(|points| format!("{points} echoes a turn"));
+        let unchecked = (scan["check"] == "never_fits").then(|| "unchecked".into());
+        let items = [format!("{turns:.1} turns/s")].into_iter().chain(points).chain(unchecked);
+        self.live("lidar", list(items));
     }
 
     fn firmware(&mut self) {

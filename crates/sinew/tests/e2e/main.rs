@@ -38,6 +38,7 @@ mod golden;
 mod http;
 #[cfg(feature = "g1")]
 mod library;
+mod lidar;
 #[cfg(feature = "g1")]
 mod map;
 mod messages;

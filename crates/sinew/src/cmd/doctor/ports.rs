@@ -10,7 +10,7 @@ use rustix::{
     fs::{Access, access},
     process::{geteuid, getgroups},
 };
-use sinew_io::Address;
+use sinew_io::kind::Entry;
 
 use super::{Context, Finding};
 use crate::system::{Process, System, User, shell_word};
@@ -49,12 +49,8 @@ enum Rights {
 
 pub(super) fn check(context: &Context) -> Vec<Finding> {
     let (system, user) = (&context.system, Whose::look(context));
-    let configured = context.config.robot.iter().filter_map(|robot| match &robot.link {
-        Address::Serial { path, .. } => {
-            Some(Port::look(system, &user, path.clone(), Some(robot.name.clone())))
-        }
-        _ => None,
-    });
+    let configured = context.config.robot.iter().flat_map(Entry::serial_ports);
+    let configured = configured.map(|(name, path)| Port::look(system, &user, path, Some(name)));
     let mut ports: Vec<_> = configured.collect();
     let known: Vec<_> = ports.iter().map(|port| fs::canonicalize(&port.path).ok()).collect();
     let others =
