@@ -17,10 +17,19 @@ mod fanout;
 mod footprint;
 mod heartbeat;
 mod line;
+#[cfg(feature = "webrtc")]
+#[allow(clippy::unwrap_used, reason = "where it cannot be there is nothing to measure")]
+mod namespace;
 mod priority;
 mod process;
+#[cfg(feature = "webrtc")]
+#[allow(clippy::unwrap_used, reason = "where it cannot be there is nothing to measure")]
+#[path = "../../tests/e2e/unitree/python.rs"]
+mod python;
 mod stopper;
 mod teach;
+#[cfg(feature = "webrtc")]
+mod webrtc;
 
 use std::{
     env,
@@ -41,6 +50,8 @@ fn main() -> anyhow::Result<()> {
     println!("{:<44} {:>34}  target", "case", "figure");
     command::bench(&bench)?;
     teach::bench(&bench)?;
+    #[cfg(feature = "webrtc")]
+    webrtc::bench(&bench)?;
     heartbeat::bench(&bench)?;
     attack::bench(&bench)?;
     fanout::bench(&bench)?;

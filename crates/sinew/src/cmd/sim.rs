@@ -86,6 +86,10 @@ struct G1 {
     #[cfg(feature = "webrtc")]
     #[arg(long)]
     documented_clouds: bool,
+    /// Shots of the lidar in a cloud.
+    #[cfg(feature = "webrtc")]
+    #[arg(long, value_name = "COUNT", default_value_t = UnitreeOptions::default().points_per_cloud, value_parser = points)]
+    cloud_points: usize,
     /// Also publish voxel maps, as a GO2 does.
     #[cfg(feature = "webrtc")]
     #[arg(long)]
@@ -99,7 +103,7 @@ struct G1 {
     /// What the movements of its operator are made from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Damage its datagrams both ways, as in
+    /// Damage its datagrams both ways, and those that carry its data channels, as in
     /// `drop=0.1,duplicate=0.05,reorder=0.05,corrupt=0.01,delay=20ms,jitter=10ms,seed=7`.
     #[arg(long, value_name = "FAULTS")]
     fault: Option<DatagramFaults>,
@@ -137,7 +141,12 @@ impl G1 {
     /// What it does there.
     fn unitree(&self) -> UnitreeOptions {
         let layout = if self.documented_clouds { Reading::Documented } else { Reading::Packed };
-        UnitreeOptions { layout, go2_voxels: self.go2_voxels, ..UnitreeOptions::default() }
+        UnitreeOptions {
+            layout,
+            points_per_cloud: self.cloud_points,
+            go2_voxels: self.go2_voxels,
+            ..UnitreeOptions::default()
+        }
     }
 
     /// Where and how it is reached over WebRTC.
@@ -206,6 +215,13 @@ fn operate(hand: &Hand) {
             _ => eprintln!("wanted a joint and radians, as in left_elbow 0.5, got {line:?}"),
         }
     }
+}
+
+#[cfg(feature = "webrtc")]
+fn points(text: &str) -> Result<usize, String> {
+    let wanted = |count: &usize| (1..=20_000).contains(count);
+    let count = text.parse().ok().filter(wanted);
+    count.ok_or_else(|| format!("wanted 1 to 20000, got {text:?}"))
 }
 
 #[cfg(feature = "g1")]

@@ -10,9 +10,10 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
+    cable::Cable,
     clients::{Lines, Prefixed, configure, control, stop},
     line::Line,
-    namespace::{Cable, HERE, inside},
+    namespace::{HERE, inside},
     support::{Dir, Process, run, until},
     track::{PROMPT, Track, is_motion, moves},
 };

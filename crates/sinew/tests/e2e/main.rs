@@ -15,11 +15,14 @@ mod driver;
 #[allow(dead_code, reason = "the bench has uses for the rest")]
 #[path = "../../benches/daemon/line.rs"]
 mod line;
+#[path = "../../benches/daemon/namespace.rs"]
+mod namespace;
 #[path = "../../benches/daemon/priority.rs"]
 mod priority;
 
 mod attack;
 mod browser;
+mod cable;
 mod cli;
 mod clients;
 mod control;
@@ -42,7 +45,6 @@ mod lidar;
 #[cfg(feature = "g1")]
 mod map;
 mod messages;
-mod namespace;
 #[cfg(all(feature = "g1", feature = "tools"))]
 mod pages;
 mod pause;

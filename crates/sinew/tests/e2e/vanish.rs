@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use crate::{
+    cable::Cable,
     clients::Lines,
     line::Line,
-    namespace::{Cable, HERE, inside},
+    namespace::{HERE, inside},
     stops::drive_off_the_dock,
     support::{CONTROL_TOKEN, Process, sinew, until},
     track::{Track, moves},

@@ -9,9 +9,10 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
+    cable::{Cable, THERE},
     clients::Lines,
     g1::Daemon,
-    namespace::{Cable, THERE, inside},
+    namespace::inside,
     support::{Dir, Process, sinew, until},
 };
 
@@ -248,16 +249,15 @@ fn a_walk_over_a_bad_network_ends_with_a_stop_and_with_its_client() {
         let mut client = daemon.lines();
         client.ok(mapping("start"));
         until("clouds", || (clouds(&mut client) > 5).then_some(()));
+        let pose = client.ok(mapping("info"))["pose"].clone();
         client.ok(json!({ "type": "Mapping", "op": "stop", "name": "hall" }));
-        let pose = until("a pose", || {
-            Some(client.ok(mapping("info"))["pose"].clone()).filter(Value::is_object)
-        });
+        drop(client);
         let here = json!({ "type": "Mapping", "op": "relocate", "map": "hall", "pose": pose });
         let walk = ["map", "go-to", "0.0", "0.0", "--confirm"];
         for end in ["stop", "kill"] {
-            client.ok(here.clone());
-            // The controls are for the one that walks.
-            client.ok(json!({ "type": "ReleaseControl" }));
+            until("the controls to be free", || daemon.robot()["holder"].is_null().then_some(()));
+            daemon.lines().ok(here.clone());
+            until("the controls to be free", || daemon.robot()["holder"].is_null().then_some(()));
             let mut walker = daemon.cli(&far.dir, &walk);
             until("a walk", || walks(&daemon).then_some(()));
             match end {
@@ -265,7 +265,7 @@ fn a_walk_over_a_bad_network_ends_with_a_stop_and_with_its_client() {
                 _ => walker.kill(),
             }
             took(&format!("a walk's end by {end}"), STOPPED, || !walks(&daemon));
-            stands(&mut client);
+            stands(&daemon);
         }
     });
 }
@@ -277,7 +277,8 @@ fn walks(daemon: &Daemon) -> bool {
 }
 
 /// The robot's own place does not change any more.
-fn stands(client: &mut Lines) {
+fn stands(daemon: &Daemon) {
+    let mut client = daemon.lines();
     let mut last = (Value::Null, Instant::now());
     until("the robot to stand for a second", || {
         let pose = client.ok(mapping("info"))["pose"].clone();

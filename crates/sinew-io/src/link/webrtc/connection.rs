@@ -285,6 +285,8 @@ impl Connection {
             Event::ChannelClose(id) if self.channel == Some(id) => {
                 self.end("the other side has closed the channel");
             }
+            // Both sides waited for the other, and it gave up first.
+            Event::Closed if self.stage == Stage::Sctp => self.end(self.too_late()),
             Event::Closed => self.end("the other side has ended the connection"),
             _ => {}
         }
