@@ -15,10 +15,9 @@ use std::{
 };
 
 use sinew_robot::{
-    Order, Origin, Refusal,
+    Code, Order, Origin, Refusal,
     capability::{Boxed, Driver, Report},
-    teach::{Answer, Carries, LinkState, Playback, RobotRequest, Target},
-    unitree,
+    teach::{Answer, Carries, Playback, RobotRequest, Target},
 };
 
 use super::Unitree;
@@ -43,8 +42,6 @@ impl Both {
 
     /// Whether a request goes by datagrams.
     fn by_datagrams(&self, request: &RobotRequest) -> bool {
-        let is_ready = self.channel.state().link == unitree::LinkState::Ready;
-        let others_are = || self.datagrams.state().link == LinkState::Ready;
         match request {
             RobotRequest::Enter | RobotRequest::Exit | RobotRequest::Perform { .. } => true,
             RobotRequest::RecordStart { .. } => {
@@ -55,11 +52,12 @@ impl Both {
             RobotRequest::RecordStop | RobotRequest::Save { .. } => {
                 self.recorded_by_datagrams.load(Ordering::Relaxed)
             }
+            // The two number actions differently, and the list is the channel's.
             RobotRequest::List
             | RobotRequest::Play { .. }
             | RobotRequest::Rename { .. }
-            | RobotRequest::Delete { .. } => !is_ready && others_are(),
-            RobotRequest::Stop => false,
+            | RobotRequest::Delete { .. }
+            | RobotRequest::Stop => false,
         }
     }
 
@@ -90,17 +88,21 @@ impl Both {
         request: impl FnOnce(Target) -> RobotRequest,
         origin: Origin,
     ) -> Result<Answer, Refusal> {
-        let list = self.channel.request(RobotRequest::List, origin.clone()).await;
-        let listed = match list {
-            Ok(Answer::List { actions, .. }) => actions.into_iter().find(|listed| match &action {
-                Target::Id(id) => listed.id == *id,
-                Target::Name(name) => listed.name == *name,
-            }),
-            // With no channel there are only the datagrams' numbers.
-            _ => None,
-        };
+        let list = self.channel.request(RobotRequest::List, origin.clone()).await?;
+        let Answer::List { actions, .. } = list else { return Err(super::slam::strange()) };
+        let listed = actions.into_iter().find(|listed| match &action {
+            Target::Id(id) => listed.id == *id,
+            Target::Name(name) => listed.name == *name,
+        });
         let listed = listed.map(|action| (action.id, action.name));
-        let action = listed.clone().map_or(action, |(_, name)| Target::Name(name));
+        let action = match (&listed, action) {
+            (Some((_, name)), _) => Target::Name(name.clone()),
+            (None, Target::Id(id)) => {
+                let message = format!("no action has the number {id}; see the list");
+                return Err(Refusal::new(Code::NotFound, message));
+            }
+            (None, name) => name,
+        };
         let mut answer = self.datagrams.request(request(action), origin).await?;
         if let (Answer::Play { id, .. }, Some((number, _))) = (&mut answer, listed) {
             *id = Some(number);

@@ -98,7 +98,8 @@ impl Session {
         }
     }
 
-    /// A client has gone: its walk ends, and its recording in a while. What plays has an end.
+    /// A client has gone: its walk ends unless it stands, its recording in a while. What plays has
+    /// an end.
     pub(super) fn released(&mut self, now: Instant, order: &Order) {
         if self.state.link.is_ending() {
             return;
@@ -106,7 +107,7 @@ impl Session {
         let why = format!("{} has gone", order.by);
         self.drop_slam_motions(&why, |client| order.client.is_none_or(|gone| gone == client));
         self.drop_returning(&why, order.client);
-        if self.walking.is_of(order.client) {
+        if self.walking.is_of(order.client) && !self.state.mapping.paused {
             self.end_walk(now, &why);
         }
         self.recorder.client_gone(now, order.client, self.settings.orphan);

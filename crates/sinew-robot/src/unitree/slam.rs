@@ -231,10 +231,11 @@ impl Session {
                 );
                 Answer::Stop { name, note: Some(note) }
             }
-            Request::Relocate { map, .. } => {
+            Request::Relocate { map, pose } => {
                 self.map_ended(now, &by);
                 self.state.mapping.map = Some(map.as_str().into());
-                (self.state.pose, self.state.pose_seen) = (None, None);
+                // It is where it was said to be, until it says so itself in a moment, or does not.
+                (self.state.pose, self.state.pose_seen) = (Some(pose), Some(now));
                 Answer::Relocate { map }
             }
             Request::GoTo { .. } => Answer::GoTo { note: WALK_NOTE.into() },
@@ -304,9 +305,11 @@ impl Session {
                 self.state.battery = Some(Battery { percent: battery_percent, volts });
             }
             What::TaskResult { is_arrived, .. } => {
-                let why = match is_arrived {
-                    true => "the robot says that it is there",
-                    false => "the robot says that it gave up",
+                let stopped = self.state.stopping.clone().filter(|_| self.stops_walk());
+                let why = match (is_arrived, &stopped) {
+                    (true, _) => "the robot says that it is there",
+                    (false, Some(by)) => by,
+                    (false, None) => "the robot says that it gave up",
                 };
                 self.walk_ended(is_arrived, why);
             }

@@ -104,9 +104,10 @@ impl Session {
     }
 
     pub(super) fn advance_walk(&mut self, now: Instant) {
-        let stops = self.stops_walk();
+        let (stops, paused) = (self.stops_walk(), self.state.mapping.paused);
         let Some(walk) = self.walking.walk.as_mut().filter(|_| !stops) else { return };
-        if walk.presence.has_ended() {
+        // One that stands on its way waits for the next client.
+        if walk.presence.has_ended() && !paused {
             let why = format!("{} has gone", walk.by);
             return self.end_walk(now, &why);
         }

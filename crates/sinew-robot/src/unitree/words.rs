@@ -54,7 +54,9 @@ impl Session {
                 format!("; they play {:?}: {stop}", arm.name)
             }
             Some(arm) if arm.phase == Phase::Returning => "; they return: try again".into(),
-            _ => "; end it where it was begun, as in the phone's app".into(),
+            _ => "; what was asked of them last may be about to begin, which a stop ends, or \
+                  another client has them, as the phone's app"
+                .into(),
         }
     }
 }

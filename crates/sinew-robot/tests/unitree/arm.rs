@@ -194,8 +194,9 @@ fn refusals_say_why() {
         why(7400),
         (
             Code::Refused,
-            "the robot refused play with 7400: the arms are occupied by another program; end it \
-             where it was begun, as in the phone's app"
+            "the robot refused play with 7400: the arms are occupied by another program; what was \
+             asked of them last may be about to begin, which a stop ends, or another client has \
+             them, as the phone's app"
                 .into()
         )
     );

@@ -241,7 +241,7 @@ fn the_state_says_what_the_robot_says() {
     let value = serde_json::to_value(bench.session.state()).unwrap();
     assert_eq!(value["link"], json!({"state":"ready"}));
     assert_eq!(value["arm"], json!({"holding":false,"id":0,"name":"","phase":"idle"}));
-    assert_eq!(value["fsm"], json!({"id":4,"mode":0}));
+    assert_eq!(value["fsm"], json!({"id":4,"name":"locked standing","mode":0}));
     assert_eq!(value["battery"]["percent"], 77.0);
     assert_eq!(value["services"], json!({"count":2,"off":["unitree_slam"]}));
     // Joint 15 of 29 is the first slot, 22 the seventh.

@@ -1,5 +1,6 @@
 //! Maps, and walking in them.
 
+use serde_json::json;
 use sinew_robot::{
     Code, OrderKind, Session as _,
     mapping::{Answer, Pose, Request},
@@ -307,6 +308,48 @@ fn it_pauses_and_walks_on() {
     bench.run(500);
     assert_eq!(bench.map(Request::Close), Answer::Close);
     assert!(bench.robot.is_still() && bench.session.state().mapping.map.is_none());
+}
+
+#[test]
+fn what_stands_on_its_way_waits_for_the_next_client() {
+    let mut bench = located();
+    bench.map(go(8.0, 2.0));
+    bench.run(1000);
+    bench.map(Request::Pause);
+    let gone = std::mem::take(&mut bench.presence);
+    gone.end();
+    bench.order(OrderKind::Released, 1);
+    bench.run(5000);
+    assert!(bench.robot.is_still() && bench.robot.calls(1901).is_empty());
+    assert!(bench.session.state().mapping.paused);
+    assert_eq!(bench.map(Request::Resume), Answer::Resume);
+    bench.run(500);
+    assert!(!bench.robot.is_still());
+    // One that walks on by itself, or for another, has no client.
+    bench.map(Request::Pause);
+    bench.presence.end();
+    bench.order(OrderKind::Released, 1);
+    bench.run(1000);
+    bench.robot.walk.as_mut().unwrap().paused = false;
+    bench.run(1500);
+    assert!(bench.robot.is_still() && bench.robot.walk.is_none());
+}
+
+#[test]
+fn a_walk_that_is_stopped_says_by_whom_whatever_the_robot_says() {
+    let mut bench = located();
+    bench.map(go(8.0, 2.0));
+    bench.run(1000);
+    bench.order(OrderKind::Stop, 2);
+    let result = r#"{"type":"task_result","data":{"targetNodeName":"","is_arrived":false}}"#;
+    let now = bench.ms();
+    bench.robot.publish(now, "rt/slam_key_info", &json!(result));
+    bench.run(1500);
+    let why = bench.events.iter().find_map(|event| match event {
+        Event::WalkEnded { arrived: false, why } => Some(why.as_str()),
+        _ => None,
+    });
+    assert_eq!(why, Some("stopped by client 2"));
 }
 
 #[test]

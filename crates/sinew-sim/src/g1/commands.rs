@@ -93,8 +93,9 @@ impl Robot {
             }
             _ if !self.may_teach(from) => Err(Code::NotOpened),
             // The arms belong to a client of the data channel.
-            Message::Enter(_) if !self.unitree.arm.is_idle() => Err(Code::Busy),
+            Message::Enter(_) if !self.unitree.arm.is_free() => Err(Code::Busy),
             Message::Enter(_) => {
+                self.unitree.arm.give_up_returning();
                 // A host that gets no status has only zeros to send, so its flags decide nothing.
                 if self.maintained.replace(now).is_none() {
                     self.operator.restart();
@@ -155,7 +156,7 @@ impl Robot {
             }
             (None, None) => return Err(Code::UnknownId),
         };
-        if self.playing.is_some() || self.is_recording() || !self.unitree.arm.is_idle() {
+        if self.playing.is_some() || self.is_recording() || !self.unitree.arm.is_free() {
             return Err(Code::Busy);
         }
         let options = PlayOptions {
@@ -167,6 +168,7 @@ impl Robot {
             looped,
         };
         let player = Player::new(motion, options, &self.arms);
+        self.unitree.arm.give_up_returning();
         self.operator.let_go();
         self.playing = Some(Playing { player, client: Some(from) });
         self.latest_play = Some((play.action_id, now));

@@ -179,7 +179,10 @@ fn a_robot_takes_the_settings_of_its_kind_and_no_others() {
 fn a_link_is_of_the_kind_that_can_do_it() {
     let dir = Dir::new();
     let list = run(&dir, &["teach", "list", "--link", "sim:", "--json"]).ok().json();
-    assert_eq!(list["actions"], json!([]));
+    assert_eq!(
+        list["actions"][0],
+        json!({ "id": 99, "name": "release_arm", "kind": "preset", "duration_ms": null })
+    );
     run(&dir, &["vacuum", "led", "3", "--link", "sim:"]).ok();
     let wrong = run(&dir, &["vacuum", "led", "3", "--link", "g1=sim:"]);
     assert_eq!(wrong.code, Some(1), "{wrong:?}");

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::{
     clients::{control, drive},
     golden,
-    support::{Dir, Process, Rig, run, sinew, until},
+    support::{Dir, Process, Rig, await_robots, run, sinew, until},
 };
 
 /// Commands, what they said and how they ended, as they would stand in a terminal's history.
@@ -232,12 +232,10 @@ fn taking_and_releasing_the_controls_say_from_whom() {
 #[test]
 fn teaching_says_what_happened() {
     let dir = Dir::new();
-    let ports = ["--tcp", "off", "--http", "off", "--lines", "127.0.0.1:0"];
-    let serve = [&["serve", "--json", "--g1", "sim:"][..], &ports].concat();
-    let daemon = Process::sinew(&dir, &serve);
-    let ready = daemon.ready();
+    let robot = Process::sinew(&dir, &["sim", "g1", "--teach", "127.0.0.1:0", "--json"]);
+    let (_daemon, server) = taught(&dir, robot.ready()["link"].as_str().unwrap());
     dir.file("other.csv", "time_ms,right_elbow,tail\n0,0,0\n500,0.3,1\n1000,0,0\n");
-    let mut said = Transcript::new(&dir, ready["lines"].as_str().unwrap());
+    let mut said = Transcript::new(&dir, &server);
     for command in [
         "teach list",
         "teach record wave --for 500ms",
@@ -271,6 +269,58 @@ fn teaching_says_what_happened() {
         said.run(command);
     }
     said.check("teach");
+}
+
+/// A daemon for a G1, when it has it, and its address.
+fn taught(dir: &Dir, link: &str) -> (Process, String) {
+    let ports = ["--tcp", "off", "--http", "off", "--lines", "127.0.0.1:0"];
+    let daemon = Process::sinew(dir, &[&["serve", "--json", "--g1", link][..], &ports].concat());
+    let server = daemon.ready()["lines"].as_str().unwrap().to_owned();
+    await_robots(dir, &server);
+    (daemon, server)
+}
+
+#[test]
+fn a_g1_over_webrtc_says_what_happened() {
+    let dir = Dir::new();
+    let ports = ["--teach", "127.0.0.1:0", "--webrtc", "127.0.0.1:0"];
+    let robot = Process::sinew(&dir, &[&["sim", "g1", "--json"][..], &ports].concat());
+    let (_daemon, server) = taught(&dir, robot.ready()["webrtc"].as_str().unwrap());
+    let mut said = Transcript::new(&dir, &server);
+    for command in [
+        "teach enter",
+        "teach exit",
+        "teach record wave --for 500ms",
+        "teach play wave --wait",
+        "teach save wave2",
+        "teach save short --library",
+        "teach play wave2 --loop",
+        "teach play short",
+        "teach play unknown",
+        "teach play clamp --wait",
+        "teach rename wave2 hello",
+        "teach delete hello",
+        "teach delete 17",
+        "teach play hug --no-wait",
+        "teach stop",
+        "map stop",
+        "map start",
+        "map start",
+        "map stop hall",
+        "map relocate nowhere 0 0",
+        "map relocate hall 0 0",
+        "map go-to 1 0",
+        "map go-to 40 0 --confirm",
+        "map go-to 1 0 --confirm",
+        "map pause",
+        "map resume",
+        "map download hall hall.pcd",
+        "map download hall hall.pcd",
+        "map close",
+    ] {
+        said.run(command);
+    }
+    said.check("g1");
 }
 
 #[test]

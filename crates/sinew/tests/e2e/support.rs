@@ -234,6 +234,15 @@ pub(crate) fn sinew_with_descriptors(dir: &Dir, count: u32) -> Command {
     command
 }
 
+/// Waits until the daemon at this address has all its robots.
+pub(crate) fn await_robots(dir: &Dir, server: &str) {
+    until("robots that are ready", || {
+        let robots = run(dir, &["robots", "--json", "--server", server]).ok().json();
+        let is_ready = |robot: &Value| robot["link"]["state"] == "ready";
+        robots.as_array()?.iter().all(is_ready).then_some(())
+    });
+}
+
 /// Runs `sinew` to its end.
 pub(crate) fn run(dir: &Dir, args: &[&str]) -> Ended {
     Process::sinew(dir, args).wait()

@@ -315,6 +315,7 @@ fn recording_and_playing_show_a_clock_that_ends_at_the_end() {
         assert_eq!(code, Some(0), "{args:?}: {screen:?}");
         screen
     };
+    crate::support::await_robots(&dir, server);
     for (index, columns) in WIDTHS.into_iter().enumerate() {
         let name = format!("wave{index}");
         let left = on(columns, &["teach", "enter"]).text();
@@ -323,7 +324,9 @@ fn recording_and_playing_show_a_clock_that_ends_at_the_end() {
         assert!(screen.has_shown("0.6 of 0.6 s"), "{screen:?}");
         let left = screen.text();
         assert!(left.starts_with(&format!("saved {name} (")), "{left}");
-        for wanted in [&format!("in the robot as number {}", index + 1), &format!("/{name}.json")] {
+        for wanted in
+            [&format!("in the robot as number {}", index + 1005), &format!("/{name}.json")]
+        {
             assert!(left.contains(wanted), "{wanted} in {left}");
         }
         assert!(on(columns, &["teach", "exit"]).text().contains("stiff"));

@@ -93,8 +93,16 @@ impl Doing {
         matches!(self, Doing::Returning(_))
     }
 
-    pub(in super::super) const fn is_idle(&self) -> bool {
-        matches!(self, Doing::Nothing)
+    /// Whether datagrams may have the arms: those that only return go on from where they are.
+    pub(in super::super) const fn is_free(&self) -> bool {
+        matches!(self, Doing::Nothing | Doing::Returning(_))
+    }
+
+    /// Datagrams have the arms.
+    pub(in super::super) fn give_up_returning(&mut self) {
+        if self.is_returning() {
+            *self = Doing::Nothing;
+        }
     }
 
     fn back(arms: &Arms) -> Self {

@@ -66,6 +66,21 @@ fn what_is_taught_over_one_is_listed_and_played_over_the_other() {
 }
 
 #[test]
+fn arms_that_only_return_are_free_for_datagrams() {
+    let actions = vec![stored("one", &[(6, 0, 0.0), (6, 5000, -0.5)])];
+    let mut line = Line::open(Options { actions, ..options() });
+    assert_eq!(line.arm(7110, r#"{"action_name":"x"}"#), 0);
+    line.run(ms(2000));
+    assert_eq!(line.arm(7110, ""), 0);
+    line.run(ms(500));
+    assert_eq!(line.arm(7108, r#"{"action_name":"x"}"#), 7400, "not for another action");
+    assert_eq!(tell(&mut line, 1, &play(1)), Some(Code::Success));
+    line.run(ms(9000));
+    let end = line.robot.joints()[6];
+    assert!((-0.51..-0.49).contains(&end), "{end}: nothing takes them back meanwhile");
+}
+
+#[test]
 fn arms_that_one_uses_are_busy_for_the_other() {
     let actions = vec![stored("one", &[(6, 0, 0.0), (6, 5000, -0.5)])];
     let mut line = Line::open(Options { actions, ..options() });
