@@ -163,7 +163,7 @@ impl Process {
         !self.errors().is_empty() || self.lines.try_recv().is_ok()
     }
 
-    #[cfg(all(feature = "g1", feature = "tools"))]
+    #[cfg(any(all(feature = "g1", feature = "tools"), feature = "webrtc"))]
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }

