@@ -273,7 +273,7 @@ fn teaching_says_what_happened() {
 
 /// A daemon for a G1, when it has it, and its address.
 fn taught(dir: &Dir, link: &str) -> (Process, String) {
-    let ports = ["--tcp", "off", "--http", "off", "--lines", "127.0.0.1:0"];
+    let ports = ["--tcp", "off", "--http", "127.0.0.1:0", "--lines", "127.0.0.1:0"];
     let daemon = Process::sinew(dir, &[&["serve", "--json", "--g1", link][..], &ports].concat());
     let server = daemon.ready()["lines"].as_str().unwrap().to_owned();
     await_robots(dir, &server);
