@@ -8,6 +8,7 @@
 pub mod capability;
 pub mod component;
 pub mod drive;
+pub mod map;
 pub mod mapping;
 mod order;
 mod refusal;
