@@ -50,12 +50,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings {
-            cell: 0.05,
-            max_bytes: 32 << 20,
-            reach: 100.0,
-            refresh: Duration::from_secs(5),
-        }
+        Settings { cell: 0.05, max_bytes: 32 << 20, reach: 100.0, refresh: Duration::from_secs(5) }
     }
 }
 

@@ -86,9 +86,8 @@ impl<'a> Recording<'a> {
     /// A recording, by its first bytes.
     pub fn new(bytes: &'a [u8]) -> Result<Self, Error> {
         let rest = bytes.strip_prefix(MAGIC).and_then(|rest| rest.split_first_chunk::<8>());
-        let (head, rest) = rest.ok_or_else(|| {
-            Error::new("recording", "SINEWMSG and a version", "something else")
-        })?;
+        let (head, rest) = rest
+            .ok_or_else(|| Error::new("recording", "SINEWMSG and a version", "something else"))?;
         let [a, b, c, d, ..] = *head;
         match u32::from_le_bytes([a, b, c, d]) {
             VERSION => Ok(Recording { rest }),

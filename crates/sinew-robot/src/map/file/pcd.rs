@@ -69,7 +69,11 @@ pub fn read(bytes: &[u8]) -> Result<(Points, Encoding), Error> {
         Encoding::Binary => {
             let body = lines.rest();
             let rows = wanted.and_then(|wanted| body.get(..wanted)).ok_or_else(|| {
-                Error::new("POINTS", format!("at most {}", body.len() / points.row_len()), header.points)
+                Error::new(
+                    "POINTS",
+                    format!("at most {}", body.len() / points.row_len()),
+                    header.points,
+                )
             })?;
             if body.len() - rows.len() >= points.row_len() {
                 return Err(Error::new(

@@ -118,13 +118,21 @@ impl Points {
         let mut row_len = 0_usize;
         for field in &fields {
             if field.name.len() > MAX_NAME {
-                return Err(Error::new("field", format!("a name of {MAX_NAME} bytes"), &field.name));
+                return Err(Error::new(
+                    "field",
+                    format!("a name of {MAX_NAME} bytes"),
+                    &field.name,
+                ));
             }
             let len = field.kind.size().checked_mul(field.count);
             row_len = len.and_then(|len| row_len.checked_add(len)).unwrap_or(usize::MAX);
             if field.count == 0 || row_len > MAX_ROW {
                 let wanted = format!("numbers in each field, {MAX_ROW} bytes in all");
-                return Err(Error::new("fields", wanted, format!("{} x {}", field.name, field.count)));
+                return Err(Error::new(
+                    "fields",
+                    wanted,
+                    format!("{} x {}", field.name, field.count),
+                ));
             }
         }
         let viewpoint = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0];
@@ -207,9 +215,9 @@ impl Points {
         let mut bounds = Bounds { min: [f64::INFINITY; 3], max: [f64::NEG_INFINITY; 3] };
         let finite = |point: &[f64; 3]| point.iter().all(|axis| axis.is_finite());
         for point in self.xyz()?.filter(finite) {
-            for axis in 0..3 {
-                bounds.min[axis] = bounds.min[axis].min(point[axis]);
-                bounds.max[axis] = bounds.max[axis].max(point[axis]);
+            let reach = bounds.min.iter_mut().zip(&mut bounds.max);
+            for (axis, (min, max)) in point.into_iter().zip(reach) {
+                (*min, *max) = (min.min(axis), max.max(axis));
             }
         }
         (bounds.min[0] <= bounds.max[0]).then_some(bounds)

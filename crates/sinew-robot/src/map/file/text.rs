@@ -72,9 +72,9 @@ pub(super) fn read_points(
         .collect();
     let mut row = Vec::with_capacity(points.row_len());
     for index in 0..count {
-        let line = lines.filled().ok_or_else(|| {
-            Error::new("points", format!("{count}"), index).at(lines.number)
-        })??;
+        let line = lines
+            .filled()
+            .ok_or_else(|| Error::new("points", format!("{count}"), index).at(lines.number))??;
         row.clear();
         let mut words = line.split_ascii_whitespace();
         for (kind, is_colour) in &plan {

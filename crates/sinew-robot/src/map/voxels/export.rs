@@ -95,7 +95,8 @@ impl VoxelMap {
         Some(raster)
     }
 
-    fn middle(&self, cell: [u16; 3], height: f64) -> [f64; 3] {
+    /// A place in a cell: its middle seen from above, at a share of its height.
+    pub(super) fn middle(&self, cell: [u16; 3], height: f64) -> [f64; 3] {
         let within = [0.5, 0.5, height];
         let origin = self.origin();
         std::array::from_fn(|axis| {

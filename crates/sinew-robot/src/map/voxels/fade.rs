@@ -44,22 +44,24 @@ impl VoxelMap {
                 _ => self.blocks.get(&key).is_some_and(block::Block::is_filled),
             };
             held = Some((key, is_filled));
-            if is_filled && self.is_middle(at, cell) {
+            if is_filled && self.is_middle(sensor, way, length, cell) {
                 held = None;
                 self.miss(key, index, tick);
             }
         }
     }
 
-    fn is_middle(&self, at: [f64; 3], cell: [u16; 3]) -> bool {
-        let origin = self.origin();
-        let off: f64 = (0..3)
-            .map(|axis| {
-                let within = (at[axis] - origin[axis]) / self.settings.cell;
-                (within - f64::from(cell[axis]) - 0.5).powi(2)
-            })
-            .sum();
-        off <= MIDDLE * MIDDLE
+    /// Whether a ray in the direction of `way`, which is `length` long, passes near a cell's middle.
+    fn is_middle(&self, sensor: [f64; 3], way: [f64; 3], length: f64, cell: [u16; 3]) -> bool {
+        let middle = self.middle(cell, 0.5);
+        let (mut whole, mut along) = (0.0, 0.0);
+        for axis in 0..3 {
+            let off = middle[axis] - sensor[axis];
+            whole += off * off;
+            along += off * way[axis] / length;
+        }
+        let most = MIDDLE * self.settings.cell;
+        whole - along * along <= most * most
     }
 
     fn miss(&mut self, key: block::Key, index: usize, tick: u32) {

@@ -71,9 +71,7 @@ impl<'a> Entries<'a> {
                     "ascii" => Ok(Some(Encoding::Ascii)),
                     "binary" => Ok(Some(Encoding::Binary)),
                     "binary_compressed" => Ok(Some(Encoding::Compressed)),
-                    word => {
-                        Err(Error::new("DATA", "ascii, binary or binary_compressed", word))
-                    }
+                    word => Err(Error::new("DATA", "ascii, binary or binary_compressed", word)),
                 };
             }
             word => return Err(Error::new("header", "a line of a PCD header", word)),

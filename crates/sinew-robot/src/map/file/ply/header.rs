@@ -52,8 +52,8 @@ impl Header {
                     element.properties.push(Property::parse(&words).map_err(at)?);
                 }
                 Some("end_header") => {
-                    let encoding = encoding
-                        .ok_or_else(|| at(Error::new("format", "a line of it", "none")))?;
+                    let encoding =
+                        encoding.ok_or_else(|| at(Error::new("format", "a line of it", "none")))?;
                     return Ok(Header { encoding, elements });
                 }
                 Some(word) => {

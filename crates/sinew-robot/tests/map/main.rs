@@ -1,0 +1,10 @@
+//! Maps and their files: what is kept, what is shown, what is refused.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod files;
+mod foreign;
+mod hostile;
+mod pictures;
+mod support;
+mod voxels;
