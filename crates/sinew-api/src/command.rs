@@ -1,9 +1,9 @@
 use std::fmt;
 
 use serde_json::{Value, json};
-use sinew_robot::{drive, teach::Request};
+use sinew_robot::{drive, mapping::Request as Mapping, teach::Request};
 
-use crate::teach;
+use crate::{mapping, teach};
 
 /// What clients may ask.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,17 +30,21 @@ pub enum Command {
     },
     /// Teach a robot, or have it play.
     Teach(Request),
-    /// Make a map. No robot can do that yet.
-    Mapping {
-        /// What to do.
-        op: Option<Value>,
-    },
+    /// Make a map, or find the way in one.
+    Mapping(Mapping),
     /// Be told what happens.
     Subscribe {
         /// Of what; of nothing any more, if none.
         topics: Vec<Topic>,
         /// How often at most, a second.
         max_hz: Option<f64>,
+    },
+    /// Say that a frame was taken, so that another may come.
+    Ack {
+        /// Of which topic.
+        topic: Topic,
+        /// Its number.
+        seq: u64,
     },
     /// What there is to tell about the robots.
     Robots,
@@ -85,9 +89,12 @@ pub enum Topic {
     Events,
     /// A sensor group.
     Sensors(String),
-    /// Clouds of points.
-    Cloud,
+    /// Frames: one of [`FRAMES`].
+    Frames(&'static str),
 }
+
+/// The topics of frames, as bytes.
+pub const FRAMES: [&str; 2] = ["cloud", "map"];
 
 impl Command {
     /// The message, to which `robot`, `req` and `confirm` may be added. [`Request::parse`] gives
@@ -107,11 +114,14 @@ impl Command {
                 json!({ "type": "Raw", "command": command, "payload": payload })
             }
             Command::Teach(request) => teach::to_value(request),
-            Command::Mapping { op } => given(bare("Mapping"), &[("op", op.clone())]),
+            Command::Mapping(request) => mapping::to_value(request),
             Command::Subscribe { topics, max_hz } => {
                 let topics: Vec<_> = topics.iter().map(Topic::to_string).collect();
                 let message = json!({ "type": "Subscribe", "topics": topics });
                 given(message, &[("max_hz", max_hz.map(Value::from))])
+            }
+            Command::Ack { topic, seq } => {
+                json!({ "type": "Ack", "topic": topic.to_string(), "seq": seq })
             }
             Command::Robots => bare("Robots"),
             Command::Halt(Halt::Stop { .. }) => bare("Stop"),
@@ -160,9 +170,14 @@ impl Topic {
         match text {
             "state" => Some(Topic::State),
             "events" => Some(Topic::Events),
-            "cloud" => Some(Topic::Cloud),
-            _ => text.strip_prefix(SENSORS).map(|group| Topic::Sensors(group.into())),
+            _ => Topic::frames(text)
+                .or_else(|| text.strip_prefix(SENSORS).map(|group| Topic::Sensors(group.into()))),
         }
+    }
+
+    /// The topic of frames of this name.
+    pub fn frames(text: &str) -> Option<Self> {
+        FRAMES.into_iter().find(|name| *name == text).map(Topic::Frames)
     }
 }
 
@@ -172,7 +187,7 @@ impl fmt::Display for Topic {
             Topic::State => f.write_str("state"),
             Topic::Events => f.write_str("events"),
             Topic::Sensors(group) => write!(f, "{SENSORS}{group}"),
-            Topic::Cloud => f.write_str("cloud"),
+            Topic::Frames(name) => f.write_str(name),
         }
     }
 }

@@ -7,7 +7,9 @@
 //! No input makes anything here panic: bytes that are no message become a refusal with its reason.
 
 mod command;
+pub mod frame;
 mod json;
+mod mapping;
 mod member;
 mod message;
 mod request;
@@ -16,7 +18,7 @@ pub mod schema;
 mod table;
 mod teach;
 
-pub use command::{Command, Halt, Topic};
+pub use command::{Command, FRAMES, Halt, Topic};
 pub use member::{Member, Type};
 pub use message::{
     Authenticated, DaemonMessage, ErrorMessage, Event, LinkReport, Lost, Pong, Ready, ReadyRobot,

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use sinew_robot::{Refusal, shown, text::is_unshowable};
 
-use crate::Topic;
+use crate::{FRAMES, Topic};
 
 /// The longest payload of a raw frame.
 const MAX_RAW: usize = 252;
@@ -45,6 +45,12 @@ pub enum Type {
     Rate,
     /// A whole number from this up.
     Whole(u32),
+    /// A frame's number.
+    Sequence,
+    /// A topic of frames.
+    Frames,
+    /// A place of a map, and which way to face.
+    Pose,
     /// One of these words.
     Word(&'static [&'static str]),
     /// A component's name.
@@ -119,11 +125,15 @@ impl Type {
                 whole.is_some_and(|whole| whole >= min.into() && whole <= u32::MAX.into()),
                 format!("a whole number from {min} to {}", u32::MAX),
             ),
+            Type::Sequence => (whole.is_some(), "a whole number from 0".into()),
+            Type::Frames => (text.is_some_and(|text| FRAMES.contains(&text)), FRAMES.join(" or ")),
             Type::Word(words) => {
                 (text.is_some_and(|text| words.contains(&text)), words.join(" or "))
             }
             Type::Component => (text.is_some(), "a component's name".into()),
-            Type::Document => (value.is_some_and(Value::is_object), "an object".into()),
+            Type::Document | Type::Pose => {
+                (value.is_some_and(Value::is_object), "an object".into())
+            }
             Type::Action | Type::Any => (true, String::new()),
         };
         let got = match (self, value) {
@@ -137,7 +147,7 @@ impl Type {
 }
 
 fn wrong_topics(value: Option<&Value>) -> Option<Wrong> {
-    let wanted = "state, events, sensors/GROUP, cloud";
+    let wanted = format!("state, events, sensors/GROUP, {}", FRAMES.join(", "));
     let wrong = |wanted: String, got| Some(Wrong { wanted, got: Some(got) });
     let Some(Value::Array(list)) = value else {
         return wrong(format!("a list of {wanted}"), got(value));
@@ -146,7 +156,7 @@ fn wrong_topics(value: Option<&Value>) -> Option<Wrong> {
         return wrong(format!("at most {MAX_TOPICS}"), list.len().to_string());
     }
     let unknown = list.iter().find(|topic| self::topic(topic).is_none())?;
-    wrong(wanted.into(), shown(unknown))
+    wrong(wanted, shown(unknown))
 }
 
 /// The members of a message. Once they are checked, what is read of them is there.
@@ -171,6 +181,15 @@ impl Given<'_> {
 
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         self.at(name).and_then(Value::as_str).map(str::to_owned)
+    }
+
+    pub(crate) fn sequence(&self, name: &str) -> u64 {
+        self.at(name).and_then(Value::as_u64).unwrap_or_default()
+    }
+
+    /// A topic of frames.
+    pub(crate) fn frames(&self, name: &str) -> Option<Topic> {
+        self.at(name).and_then(Value::as_str).and_then(Topic::frames)
     }
 
     pub(crate) fn byte(&self, name: &str) -> u8 {

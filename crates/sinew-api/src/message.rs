@@ -168,6 +168,9 @@ pub struct Pong {
     pub build: String,
     /// The time there, in milliseconds since 1970.
     pub time_ms: u64,
+    /// The port of HTTP, where it is open.
+    #[serde(default)]
+    pub http: Option<u16>,
 }
 
 /// What `sinew serve --json` says once everything listens.

@@ -2,11 +2,11 @@
 
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
-use sinew_robot::{component::Verb, teach::Op};
+use sinew_robot::{component::Verb, ops::Op};
 
 use crate::{
-    Authenticated, COMMANDS, COMMON, DaemonMessage, Member, Pong, Robots, Row, Subscribed, Taken,
-    Type,
+    Authenticated, COMMANDS, COMMON, DaemonMessage, FRAMES, Member, Pong, Robots, Row, Subscribed,
+    Taken, Type,
 };
 
 /// The schema of all messages. `$defs` has one for each command (`StopCommand`), for each message of
@@ -58,7 +58,7 @@ fn reference(name: &str) -> Value {
 impl Row {
     fn schema(&self) -> Value {
         if self.ops.is_empty() {
-            return self.object(self.what, self.members, None);
+            return self.object(self.what, self.members, self.confirm.is_some());
         }
         let ops: Vec<_> = self.ops.iter().map(|op| self.op(op)).collect();
         json!({ "description": self.what, "oneOf": ops })
@@ -76,29 +76,29 @@ impl Row {
             .filter(takes)
             .map(|member| Member { required: op.needs.contains(&member.name), ..*member })
             .collect();
-        let mut schema = self.object(op.what, &members, Some(op.op));
+        let mut schema = self.object(op.what, &members, op.confirm.is_some());
+        schema["properties"]["op"] = json!({ "const": op.op });
+        if let Some(required) = schema["required"].as_array_mut() {
+            required.push("op".into());
+        }
         if op.target {
             schema["oneOf"] = json!([{ "required": ["id"] }, { "required": ["name"] }]);
         }
         schema
     }
 
-    fn object(&self, what: &str, members: &[Member], op: Option<&str>) -> Value {
+    fn object(&self, what: &str, members: &[Member], confirm: bool) -> Value {
         let mut properties = Map::new();
         let mut required = Vec::new();
         for member in COMMON.iter().chain(members) {
             let mut schema = member.kind.schema();
             schema["description"] = member.what.into();
             properties.insert(member.name.into(), schema);
-            if member.required || (member.name == "confirm" && self.confirm.is_some()) {
+            if member.required || (member.name == "confirm" && confirm) {
                 required.push(member.name);
             }
         }
         properties.insert("type".into(), json!({ "const": self.name }));
-        if let Some(op) = op {
-            properties.insert("op".into(), json!({ "const": op }));
-            required.push("op");
-        }
         json!({
             "description": what,
             "type": "object",
@@ -125,6 +125,17 @@ impl Type {
             Type::Topics => json!({ "type": "array", "items": { "type": "string" } }),
             Type::Rate => json!({ "type": "number", "exclusiveMinimum": 0 }),
             Type::Whole(min) => json!({ "type": "integer", "minimum": min, "maximum": u32::MAX }),
+            Type::Sequence => json!({ "type": "integer", "minimum": 0, "maximum": u64::MAX }),
+            Type::Frames => json!({ "enum": FRAMES }),
+            Type::Pose => {
+                let number = json!({ "type": "number" });
+                json!({
+                    "type": "object",
+                    "properties": { "x": number, "y": number, "z": number, "yaw": number },
+                    "required": ["x", "y"],
+                    "additionalProperties": false,
+                })
+            }
             Type::Word(words) => json!({ "enum": words }),
             Type::Action => json!({
                 "type": "object",

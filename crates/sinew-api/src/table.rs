@@ -3,14 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sinew_robot::{
-    Refusal,
-    capability::Capability,
-    drive,
-    teach::{OPS, Op},
+    Refusal, capability::Capability, drive, mapping::OPS as MAPPING_OPS, ops::Op,
+    teach::OPS as TEACH_OPS,
 };
 
 use crate::{
-    Command, Halt,
+    Command, Halt, mapping,
     member::{Given, Member, Type, optional, required},
     teach,
 };
@@ -109,6 +107,7 @@ pub enum Access {
 
 /// What a client without a connection is told when it wants to drive.
 pub const DRIVING: &str = "driving by POST: there is no connection whose loss would stop the robot";
+const WALKING: &str = "walking by POST: there is no connection whose loss would stop the robot";
 const LOOP: &str = "loop by POST: there is no connection whose loss would end it";
 const LASTING: &str = "this needs a connection that lasts: use /ws";
 
@@ -147,6 +146,10 @@ const TEACH_STOP: Terms = Terms { urgent: true, ..TEACH_READ };
 /// The library is no robot.
 const LIBRARY: Terms = Terms { controls: When::Never, ..TEACH };
 const OR_LIBRARY: Terms = Terms { controls: When::Unless("library"), ..TEACH };
+
+const MAPPING: Terms = Terms { capability: Some(Capability::Mapping), ..CONTROL };
+const MAPPING_READ: Terms = Terms { access: Access::Read, controls: When::Never, ..MAPPING };
+const WALK: Terms = Terms { connection: (When::Always, WALKING), ..MAPPING };
 
 const fn row(
     name: &'static str,
@@ -225,7 +228,7 @@ pub const COMMANDS: &[Row] = &[
     },
     Row {
         members: teach::MEMBERS,
-        ops: OPS,
+        ops: TEACH_OPS,
         cases: &[
             case(&[("op", "list")], TEACH_READ),
             case(&[("op", "library")], TEACH_READ),
@@ -243,18 +246,24 @@ pub const COMMANDS: &[Row] = &[
         ..row("Teach", "teaches a robot, or has it play", TEACH, teach::make)
     },
     Row {
-        members: &[optional("op", Type::Any, "what to do")],
-        example: r#"{"type":"Mapping","op":"start"}"#,
-        ..row(
-            "Mapping",
-            "is known, and `unsupported` until a robot can do it",
-            Terms { capability: Some(Capability::Mapping), ..CONTROL },
-            |given| Ok(Command::Mapping { op: given.given("op") }),
-        )
+        members: mapping::MEMBERS,
+        ops: MAPPING_OPS,
+        cases: &[
+            case(&[("op", "info")], MAPPING_READ),
+            case(&[("op", "go_to")], WALK),
+            case(&[("op", "resume")], WALK),
+        ],
+        reply: "as its `op` says",
+        example: r#"{"type":"Mapping","op":"go_to","pose":{"x":1.5,"y":-0.5},"confirm":true}"#,
+        ..row("Mapping", "has a robot make a map, or find its way in one", MAPPING, mapping::make)
     },
     Row {
         members: &[
-            required("topics", Type::Topics, "`state`, `events`, `sensors/GROUP`; none ends all"),
+            required(
+                "topics",
+                Type::Topics,
+                "`state`, `events`, `sensors/GROUP`; on `/ws` also `cloud`, `map`; none ends all",
+            ),
             optional("max_hz", Type::Rate, "messages of a topic a second, at most"),
         ],
         reply: "a list of what it is subscribed to now: `robot`, `topic`",
@@ -266,6 +275,24 @@ pub const COMMANDS: &[Row] = &[
             |given| {
                 let max_hz = given.given("max_hz").as_ref().and_then(Value::as_f64);
                 Ok(Command::Subscribe { topics: given.topics("topics"), max_hz })
+            },
+        )
+    },
+    Row {
+        members: &[
+            required("topic", Type::Frames, "`cloud` or `map`"),
+            required("seq", Type::Sequence, "the frame's number"),
+        ],
+        example: r#"{"type":"Ack","topic":"cloud","seq":41}"#,
+        ..row(
+            "Ack",
+            "says that a frame and those before it were taken: of each topic of a robot two may \
+             be on their way; needs `robot` only if the client has that topic of several",
+            Terms { connection: (When::Always, LASTING), ..READ },
+            |given| {
+                let topic = given.frames("topic");
+                let topic = topic.ok_or_else(|| Refusal::invalid("Ack topic: wanted one"))?;
+                Ok(Command::Ack { topic, seq: given.sequence("seq") })
             },
         )
     },
@@ -313,15 +340,14 @@ pub const COMMANDS: &[Row] = &[
                 ..READ
             },
             |given| match (given.text("token"), given.text("name")) {
-                (None, None) => {
-                    Err(sinew_robot::Refusal::invalid("Auth: wanted token or name, got neither"))
-                }
+                (None, None) => Err(Refusal::invalid("Auth: wanted token or name, got neither")),
                 (token, name) => Ok(Command::Auth { token, name }),
             },
         )
     },
     Row {
-        reply: "`build` (the daemon's version), `time_ms` (since 1970)",
+        reply: "`build` (the daemon's version), `time_ms` (since 1970), `http` (the port, null \
+                when it is closed)",
         example: r#"{"type":"Ping","req":1}"#,
         ..row("Ping", "is answered at once", READ, |_| Ok(Command::Ping))
     },

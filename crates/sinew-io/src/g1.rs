@@ -68,7 +68,7 @@ impl G1 {
         settings: Settings,
         services: Services,
     ) -> io::Result<(Robot, Self)> {
-        let Services { around, epoch, audience, library } = services;
+        let Services { around, epoch, audience, library, .. } = services;
         let wiring = Wiring { around, epoch, listener: Arc::new(Teller { audience }) };
         let g1 = G1::spawn(host, port, settings, wiring)?;
         let mut robot = Robot::new(kind);

@@ -13,9 +13,9 @@ use sinew_robot::{
     capability::{Audience, Capability, Robot},
 };
 
-#[cfg(feature = "g1")]
-use crate::library::Library;
 use crate::{Address, Around};
+#[cfg(feature = "g1")]
+use crate::{library::Library, maps::Maps};
 
 /// The kinds that this build has. The first that fits is taken where a link could be of several.
 pub const KINDS: &[&dyn Kind] = &[
@@ -69,6 +69,9 @@ pub struct Services {
     /// Where motions are kept.
     #[cfg(feature = "g1")]
     pub library: Arc<Library>,
+    /// Where maps are kept that it gives out.
+    #[cfg(feature = "g1")]
+    pub maps: Maps,
 }
 
 /// A robot that is to be started: what a `[[robot]]` of the configuration says.

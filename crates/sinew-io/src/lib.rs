@@ -16,6 +16,8 @@ pub mod kind;
 #[cfg(feature = "g1")]
 pub mod library;
 mod link;
+#[cfg(feature = "g1")]
+pub mod maps;
 mod orders;
 mod priority;
 mod pty;

@@ -3,7 +3,7 @@
 //! A robot is composed of one or more drivers, each a session on a link. What clients may ask is
 //! offered as objects, one for each capability; no part of the interface asks for a robot's kind.
 
-use std::{any::Any, fmt, pin::Pin, sync::Arc, time::Duration};
+use std::{any::Any, fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -142,6 +142,10 @@ pub trait Teach: Send + Sync {
 pub trait Mapping: Send + Sync {
     /// Checks a request; what it takes to carry it out.
     fn map(&self, request: mapping::Request) -> Result<Task, Refusal>;
+
+    /// Where a map is that was downloaded under this name, which
+    /// [`map_name`](mapping::map_name) has passed. It need not be there any more.
+    fn downloaded(&self, name: &str) -> Option<PathBuf>;
 }
 
 /// A command that was checked, what the rules ask about it, and how it is carried out.
@@ -188,7 +192,8 @@ pub trait Audience: Send + Sync {
     /// Sensors were read.
     fn sensors(&self, reading: &Reading);
 
-    /// A frame of a topic of [`Robot::frames`]; only the newest is kept.
+    /// A frame of a topic of [`Robot::frames`], with the header of the interface (`sinew_api::frame`);
+    /// only the newest is kept.
     fn frame(&self, topic: &str, frame: Vec<u8>);
 
     /// Something else happened, for topic `events`.

@@ -10,6 +10,7 @@ pub mod component;
 pub mod drive;
 pub mod map;
 pub mod mapping;
+pub mod ops;
 mod order;
 mod refusal;
 mod session;

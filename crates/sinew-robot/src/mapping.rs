@@ -1,8 +1,14 @@
 //! Making maps: what may be asked of a robot that can, whatever it is reached by.
 
+mod ops;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+
+use crate::capability::Nature;
+
+pub use ops::{MAX_NAME, OPS, map_name, parse};
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,6 +87,21 @@ pub enum Answer {
         /// The file as the robot has it.
         #[serde(skip)]
         file: Arc<[u8]>,
+    },
+}
+
+/// What happens to a robot that maps or walks, as topic `events` tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Event {
+    /// The way to a place has ended. What was paused is still on its way.
+    WalkEnded {
+        /// Whether the robot is there.
+        arrived: bool,
+        /// Why it is not.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
     },
 }
 
@@ -175,5 +196,18 @@ impl Request {
     /// Whether the robot moves when it is carried out.
     pub const fn moves(&self) -> bool {
         matches!(self, Request::GoTo { .. } | Request::Resume)
+    }
+
+    /// What the rules ask about it: what walks ends with its client.
+    pub const fn nature(&self) -> Nature {
+        let moves = self.moves();
+        Nature { needs_client: moves, lasts: moves, needs_connection: moves }
+    }
+}
+
+impl Pose {
+    /// Whether all of it is a number.
+    pub fn is_finite(&self) -> bool {
+        [self.x, self.y, self.z, self.yaw].into_iter().all(f64::is_finite)
     }
 }

@@ -38,7 +38,7 @@ pub use crate::RequestId;
 pub use answer::{Action, ActionKind, Answer, Performed};
 pub use event::{Event, Output, Reduction};
 pub use name::new_name;
-pub use ops::{OPS, Op, parse};
+pub use ops::{OPS, parse};
 pub use request::{Carries, LibraryRequest, Playback, Request, RobotRequest, Target};
 pub use session::Session;
 pub use settings::Settings;

@@ -35,6 +35,7 @@ pub(crate) enum Own {
     Auth { token: Option<String>, name: Option<String> },
     TakeControl { name: Option<String> },
     Subscribe { topics: Vec<Topic>, max_hz: Option<f64> },
+    Ack { topic: Topic, seq: u64 },
 }
 
 /// How a message came.
@@ -67,12 +68,13 @@ impl Hub {
         let command = match message.command {
             Command::Halt(halt) => return self.halt(robot, &halt, client).map(Outcome::Data),
             Command::Robots => return Ok(Outcome::Data(data(&self.report()))),
-            Command::Ping => return Ok(Outcome::Data(data(&pong()))),
+            Command::Ping => return Ok(Outcome::Data(data(&self.pong()))),
             Command::Auth { token, name } => return Ok(Outcome::Own(Own::Auth { token, name })),
             Command::TakeControl { name } => return Ok(Outcome::Own(Own::TakeControl { name })),
             Command::Subscribe { topics, max_hz } => {
                 return Ok(Outcome::Own(Own::Subscribe { topics, max_hz }));
             }
+            Command::Ack { topic, seq } => return Ok(Outcome::Own(Own::Ack { topic, seq })),
             of_robot => of_robot,
         };
         let member = self.robot(robot, rules.capability)?;
@@ -152,23 +154,30 @@ impl Member {
                 let teach = robot.teach.as_ref().ok_or_else(|| missing(Capability::Teach))?;
                 teach.teach(verb)
             }
-            Command::Mapping { .. } => Err(missing(Capability::Mapping)),
+            Command::Mapping(request) => {
+                let mapping = robot.mapping.as_ref();
+                mapping.ok_or_else(|| missing(Capability::Mapping))?.map(request)
+            }
             // Dispatched before a robot is chosen.
             Command::Halt(_)
             | Command::Robots
             | Command::Ping
             | Command::Auth { .. }
             | Command::TakeControl { .. }
-            | Command::Subscribe { .. } => {
+            | Command::Subscribe { .. }
+            | Command::Ack { .. } => {
                 Err(Refusal::new(Code::Unsupported, "this is not asked of a robot"))
             }
         }
     }
 }
 
-fn pong() -> Pong {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Pong { build: env!("CARGO_PKG_VERSION").into(), time_ms: now.as_millis() as u64 }
+impl Hub {
+    fn pong(&self) -> Pong {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (build, time_ms) = (env!("CARGO_PKG_VERSION").into(), now.as_millis() as u64);
+        Pong { build, time_ms, http: self.http }
+    }
 }
 
 /// A reply's data.

@@ -9,7 +9,10 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sinew_api::{RobotReport, Topic};
+use sinew_api::{
+    RobotReport, Topic,
+    frame::{Frame, set_robot},
+};
 use sinew_robot::{
     Refusal,
     capability::{Audience, Detail, Reading, Robot},
@@ -36,6 +39,8 @@ const LONGEST: usize = 400;
 #[derive(Debug)]
 pub(crate) struct Feed {
     robot: String,
+    /// The robot's place among all.
+    place: u16,
     state: Arc<Ring>,
     events: Arc<Ring>,
     /// Those that the robot's drivers contribute, known once it is built.
@@ -48,10 +53,11 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    pub(crate) fn new(robot: &str) -> Self {
+    pub(crate) fn new(robot: &str, place: u16) -> Self {
         Feed {
             // The name goes into every message: quoted once.
             robot: Value::from(robot).to_string(),
+            place,
             state: Arc::default(),
             events: Arc::default(),
             groups: OnceLock::new(),
@@ -75,7 +81,7 @@ impl Feed {
             Topic::State => Some(&self.state),
             Topic::Events => Some(&self.events),
             Topic::Sensors(group) => find(&self.groups, group),
-            Topic::Cloud => find(&self.frames, &topic.to_string()),
+            Topic::Frames(name) => find(&self.frames, name),
         }
     }
 
@@ -185,9 +191,18 @@ impl Audience for Feed {
         }
     }
 
-    fn frame(&self, topic: &str, frame: Vec<u8>) {
-        if let Some(ring) = find(&self.frames, topic) {
-            ring.publish(|_| frame.clone());
+    fn frame(&self, topic: &str, mut frame: Vec<u8>) {
+        let Some(ring) = find(&self.frames, topic).filter(|ring| ring.has_readers()) else {
+            return;
+        };
+        set_robot(&mut frame, self.place);
+        match Frame::read(&frame) {
+            Ok(_) => ring.publish(|_| frame.clone()),
+            // A client could not acknowledge it.
+            Err(error) if self.refused.has_room() => {
+                tracing::warn!(robot = self.robot, "a frame of {topic} is left out: {error}");
+            }
+            Err(_) => {}
         }
     }
 

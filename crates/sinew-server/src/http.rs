@@ -4,6 +4,7 @@
 //! everything else is handed to the workers.
 
 mod gate;
+mod maps;
 mod page;
 mod upgrade;
 
@@ -74,6 +75,7 @@ pub(crate) async fn serve(mut acceptor: Acceptor, hub: Arc<Hub>) {
         .route("/api/v1/robots", get(robots))
         .route("/api/v1/robots/{name}", get(robot))
         .route("/api/v1/robots/{name}/commands", post(command))
+        .route("/api/v1/robots/{name}/maps/{map}", get(maps::map))
         .route("/metrics", get(figures))
         .route("/ws", get(upgrade::websocket))
         .fallback(async || failure(&Refusal::new(Code::NotFound, "there is no such page")))

@@ -44,6 +44,8 @@ pub(crate) struct Hub {
     pub(crate) metrics: Metrics,
     pub(crate) seats: Arc<Seats>,
     pub(crate) guesses: Guesses,
+    /// The port of HTTP, where it is open.
+    pub(crate) http: Option<u16>,
     /// Where everything runs that may take a while.
     pub(crate) workers: Handle,
     /// Room for messages over 64 KiB.
@@ -64,10 +66,12 @@ impl Hub {
         config: Config,
         robots: Vec<Arc<Member>>,
         epoch: Epoch,
+        http: Option<u16>,
         workers: Handle,
     ) -> Self {
         Hub {
             robots,
+            http,
             metrics: Metrics::default(),
             seats: Arc::new(Seats::new(config.max_clients, config.max_strangers)),
             guesses: Guesses::default(),

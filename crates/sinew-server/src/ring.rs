@@ -15,6 +15,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use sinew_api::frame;
 use tokio::sync::Notify;
 
 use crate::{frame::Framing, lock};
@@ -23,6 +24,9 @@ use crate::{frame::Framing, lock};
 const CAPACITY: usize = 1 << 20;
 /// What a message takes beside its own bytes.
 const OVERHEAD: usize = 128;
+
+/// Frames that a reader may have without acknowledging one: while it works on one, the next comes.
+const WINDOW: usize = 2;
 
 /// The ways in which a message is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,6 +150,8 @@ pub(crate) struct Cursor {
     /// Where the ring was when this reader put itself among the waiting ones.
     waits_at: Option<u64>,
     thinning: Option<Thinning>,
+    /// Numbers of the frames that the client has not acknowledged.
+    unacknowledged: VecDeque<u64>,
 }
 
 #[derive(Debug)]
@@ -177,7 +183,8 @@ impl Cursor {
         let next = inner.next;
         drop(inner);
         let (ring, notify) = (Arc::clone(ring), Arc::clone(notify));
-        let mut cursor = Cursor { ring, form, notify, next, waits_at: None, thinning: None };
+        let (waits_at, thinning, unacknowledged) = (None, None, VecDeque::new());
+        let mut cursor = Cursor { ring, form, notify, next, waits_at, thinning, unacknowledged };
         cursor.set_max_hz(max_hz);
         cursor
     }
@@ -192,6 +199,19 @@ impl Cursor {
             let period = Duration::from_secs_f64((1.0 / hz).clamp(0.0, 86_400.0));
             Thinning { period, due: Instant::now() }
         });
+    }
+
+    /// The client has taken this frame, and those before it.
+    pub(crate) fn acknowledge(&mut self, sequence: u64) {
+        if let Some(index) = self.unacknowledged.iter().position(|sent| *sent == sequence) {
+            self.unacknowledged.drain(..=index);
+        }
+    }
+
+    /// Whether it gets nothing before it has acknowledged something. What it was sent may be in
+    /// buffers on the way, where more would grow old.
+    fn is_blocked(&self) -> bool {
+        self.unacknowledged.len() >= WINDOW
     }
 
     /// Writes what is new until `room` is used up. `tell_lost` writes how much was lost.
@@ -220,6 +240,10 @@ impl Cursor {
         }
         let skipped = (self.next - first) as usize;
         for message in inner.messages.iter().skip(skipped) {
+            // An acknowledgement leads here again.
+            if self.unacknowledged.len() >= WINDOW {
+                break;
+            }
             if out.len() >= room {
                 drained.more = true;
                 break;
@@ -240,7 +264,10 @@ impl Cursor {
             self.next += 1;
             let bytes = &message.forms[self.form as usize];
             match self.form {
-                Form::Frame => framing.put_frame(bytes, out),
+                Form::Frame => {
+                    self.unacknowledged.extend(frame::sequence(bytes));
+                    framing.put_frame(bytes, out);
+                }
                 Form::Event | Form::Legacy => framing.put(&[bytes], out),
             }
         }
@@ -249,6 +276,9 @@ impl Cursor {
 
     /// Asks to be told of the next message; false if there is one already.
     pub(crate) fn wait(&mut self, held: bool) -> bool {
+        if self.is_blocked() {
+            return true;
+        }
         let mut inner = lock(&self.ring.inner);
         if inner.next > self.next && !held {
             return false;

@@ -99,7 +99,8 @@ impl Server {
         if self.robots.iter().any(|member| *member.name == *name) {
             return wrong(format!("robot {name:?}: there is one of this name already"));
         }
-        let feed = Arc::new(Feed::new(name));
+        // No computer has as many robots as this could count.
+        let feed = Arc::new(Feed::new(name, self.robots.len() as u16));
         let robot = start(feed.clone(), self.epoch.clone())?;
         self.robots.push(Arc::new(Member::new(name, robot, feed, self.epoch.clone())));
         Ok(())
@@ -122,8 +123,9 @@ impl Server {
     /// `shutdown`, wait for nothing that clients can make the server do. Everything else runs on
     /// the tokio runtime on which this is polled, with timers and I/O enabled.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+        let http = self.addresses().http.map(|address| address.port());
         let Server { config, robots, ports, epoch } = self;
-        let hub = Arc::new(Hub::new(config, robots, epoch, Handle::current()));
+        let hub = Arc::new(Hub::new(config, robots, epoch, http, Handle::current()));
         let front = Builder::new_current_thread().enable_all().build()?;
         let (mut over, ended) = oneshot::channel();
         thread::Builder::new().name("front".into()).spawn(move || {

@@ -46,6 +46,18 @@ impl Telemetry {
         self.turn = Some(Instant::now());
     }
 
+    pub(crate) fn reads(&self, ring: &Arc<Ring>) -> bool {
+        self.cursors.iter().any(|cursor| cursor.reads(ring))
+    }
+
+    /// The client has taken a frame: the next one is looked for.
+    pub(crate) fn acknowledge(&mut self, ring: &Arc<Ring>, sequence: u64) {
+        if let Some(cursor) = self.cursors.iter_mut().find(|cursor| cursor.reads(ring)) {
+            cursor.acknowledge(sequence);
+            self.woken();
+        }
+    }
+
     /// Ends all subscriptions.
     pub(crate) fn clear(&mut self) {
         if !self.cursors.is_empty() {

@@ -60,7 +60,7 @@ pub(crate) struct Client {
     /// What happened while a reply was waited for.
     events: VecDeque<Event>,
     /// The daemon itself, when it runs in this process.
-    _daemon: Option<Running>,
+    daemon: Option<Running>,
 }
 
 impl Daemon {
@@ -73,6 +73,12 @@ impl Daemon {
     /// The robot that was asked for.
     pub(crate) fn robot(&self) -> Option<&str> {
         self.robot.as_deref()
+    }
+
+    /// The token that was given.
+    #[cfg(feature = "g1")]
+    pub(crate) fn token(&self) -> Option<&str> {
+        self.token.as_deref()
     }
 
     pub(crate) fn connect(&self) -> anyhow::Result<Client> {
@@ -97,7 +103,7 @@ impl Daemon {
             name: own_name(),
             requests: 0,
             events: VecDeque::new(),
-            _daemon: daemon,
+            daemon,
         };
         let (token, name) = (self.token.clone(), Some(client.name.clone()));
         // Without a token there is no answer that a stop should wait for.
@@ -181,11 +187,20 @@ fn connect((host, port): &(String, u16)) -> anyhow::Result<TcpStream> {
 impl Client {
     /// Sends a command and waits for its reply's data. Events that come between are kept.
     pub(crate) fn request(&mut self, command: impl Into<Value>) -> anyhow::Result<Value> {
+        self.request_within(command, PATIENCE)
+    }
+
+    /// The same for what may take longer.
+    pub(crate) fn request_within(
+        &mut self,
+        command: impl Into<Value>,
+        patience: Duration,
+    ) -> anyhow::Result<Value> {
         let req = self.send(command)?;
-        self.writer.set_read_timeout(Some(PATIENCE))?;
+        self.writer.set_read_timeout(Some(patience))?;
         loop {
             let Some(message) = self.next()? else {
-                bail!("the daemon did not answer within {} s", PATIENCE.as_secs());
+                bail!("the daemon did not answer within {} s", patience.as_secs());
             };
             match read(message)? {
                 DaemonMessage::Reply(reply) if reply.req.as_ref() == Some(&req.into()) => {
@@ -228,6 +243,12 @@ impl Client {
     /// What the daemon calls this client.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether the daemon runs in this process.
+    #[cfg(feature = "g1")]
+    pub(crate) fn is_alone(&self) -> bool {
+        self.daemon.is_some()
     }
 
     /// Has all that is asked from now on be for this robot.

@@ -18,6 +18,8 @@ mod doctor;
 mod encode;
 #[cfg(feature = "tools")]
 mod man;
+#[cfg(feature = "g1")]
+mod map;
 #[cfg(feature = "daemon")]
 mod robots;
 #[cfg(feature = "daemon")]
@@ -77,6 +79,8 @@ pub(crate) enum Command {
     #[cfg(feature = "g1")]
     Teach(teach::Args),
     #[cfg(feature = "g1")]
+    Map(map::Args),
+    #[cfg(feature = "g1")]
     Discover(discover::Args),
     #[cfg(feature = "daemon")]
     Config(config::Args),
@@ -135,6 +139,8 @@ impl Command {
             Command::Vacuum(args) => vacuum::run(&args, json),
             #[cfg(feature = "g1")]
             Command::Teach(args) => teach::run(&args, json),
+            #[cfg(feature = "g1")]
+            Command::Map(args) => map::run(&args, json),
             #[cfg(feature = "g1")]
             Command::Discover(args) => discover::run(&args, json),
             #[cfg(feature = "daemon")]

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::{net::SocketAddr, thread, time::Duration};
 
 use anyhow::Context;
-#[cfg(feature = "g1")]
-use sinew_io::library::Library;
 use sinew_io::{
     Around,
     kind::{Entry, Services},
 };
+#[cfg(feature = "g1")]
+use sinew_io::{library::Library, maps::Maps};
 use sinew_server::{Addresses, Server};
 use tokio::{runtime::Builder, sync::oneshot};
 
@@ -61,6 +61,8 @@ impl Daemon {
                     audience,
                     #[cfg(feature = "g1")]
                     library: Arc::clone(&library),
+                    #[cfg(feature = "g1")]
+                    maps: Maps::new(config.server.library.join("maps").join(&robot.name)),
                 };
                 Ok(robot.start(services)?)
             });

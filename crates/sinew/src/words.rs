@@ -64,6 +64,11 @@ pub(crate) fn sentence(event: &Value) -> String {
         "recording_full" => {
             format!("the recording is full: what follows its {} frames is not kept", text("frames"))
         }
+        "walk_ended" if event["arrived"] == true => "walked to its goal".into(),
+        "walk_ended" => match event["why"].as_str() {
+            Some(why) => format!("did not reach its goal: {}", printable(why)),
+            None => "did not reach its goal".into(),
+        },
         "playing" => format!("playing {}", action(event)),
         "play_ended" if event["whole"] == true => {
             format!("played {} to its end: {}", action(event), text("why"))
@@ -200,7 +205,7 @@ mod tests {
     use serde::Serialize;
     use serde_json::json;
     use sinew_robot::{
-        teach,
+        mapping, teach,
         vacuum::{self, DockEvent, DockPhase},
     };
 
@@ -276,6 +281,17 @@ mod tests {
         ] {
             assert_eq!(said(event), wanted);
         }
+    }
+
+    #[test]
+    fn what_happens_to_a_robot_that_walks_is_said_in_words() {
+        use mapping::Event;
+        let ended = |arrived, why: Option<&str>| {
+            said(Event::WalkEnded { arrived, why: why.map(Into::into) })
+        };
+        assert_eq!(ended(true, None), "walked to its goal");
+        assert_eq!(ended(false, Some("a wall\u{1b}")), "did not reach its goal: a wall\\u{1b}");
+        assert_eq!(ended(false, None), "did not reach its goal");
     }
 
     #[test]

@@ -131,8 +131,8 @@ fn components() -> String {
     table
 }
 
-fn ops() -> String {
-    let row = COMMANDS.iter().find(|row| row.name == "Teach").unwrap();
+fn ops(command: &str) -> String {
+    let row = COMMANDS.iter().find(|row| row.name == command).unwrap();
     let mut table = String::from(
         "| `op` | what it does | members | access | controls | connection | reply's `data` |\n\
          | --- | --- | --- | --- | --- | --- | --- |\n",
@@ -141,6 +141,7 @@ fn ops() -> String {
         let mut members: Vec<_> = op.needs.iter().map(|name| format!("`{name}`")).collect();
         members.extend(op.target.then(|| "`id` or `name`".into()));
         members.extend(op.takes.iter().map(|name| format!("`{name}`?")));
+        members.extend(op.confirm.map(|_| "`confirm`".into()));
         let members = members.join(", ");
         let case = row.cases.iter().find(|case| case.of == [("op", op.op)]);
         let rules = rules(case.map_or(&row.terms, |case| &case.terms));
@@ -202,7 +203,8 @@ fn the_tables_of_the_api_page_are_those_of_the_code() {
         ("commands", commands()),
         ("examples", examples()),
         ("components", components()),
-        ("ops", ops()),
+        ("ops", ops("Teach")),
+        ("mapping", ops("Mapping")),
         ("codes", codes()),
         ("remedies", remedies()),
     ];

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test ends with what it did not expect")]
 
 mod docs;
+mod frame;
+mod mapping;
 mod messages;
 mod parse;
 mod round_trip;

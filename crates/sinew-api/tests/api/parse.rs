@@ -55,7 +55,7 @@ fn what_is_wrong_is_said_in_the_same_words_as_ever() {
     let long = "y".repeat(80);
     let raw = |command: Value| json!({ "type": "Raw", "command": command, "confirm": true });
     let payload = |payload: Value| json!({ "type": "Raw", "command": 1, "payload": payload });
-    let topics = "state, events, sensors/GROUP, cloud";
+    let topics = "state, events, sensors/GROUP, cloud, map";
     let cases = [
         (json!([1]), "wanted an object with a member \"type\"".to_owned()),
         (
@@ -174,7 +174,8 @@ fn a_raw_frame_is_read_in_every_way_of_writing_it() {
 fn each_topic_counts_once() {
     let topics = ["events", "state", "events", "sensors/joints", "cloud", "state"];
     let message = read(json!({ "type": "Subscribe", "topics": topics, "max_hz": null }));
-    let topics = vec![Topic::Events, Topic::State, Topic::Sensors("joints".into()), Topic::Cloud];
+    let topics =
+        vec![Topic::Events, Topic::State, Topic::Sensors("joints".into()), Topic::Frames("cloud")];
     assert_eq!(message.command, Command::Subscribe { topics, max_hz: None });
 }
 

@@ -1,7 +1,8 @@
 use proptest::{option, prelude::*};
 use serde_json::{Map, Value, json};
-use sinew_api::{Command, Halt, Request, Topic, may_be_urgent};
+use sinew_api::{Command, FRAMES, Halt, Request, Topic, may_be_urgent};
 use sinew_robot::{
+    mapping::{self, Pose},
     teach::{self, LibraryRequest, Playback, RobotRequest, Target},
     trajectory::{Document, Interpolation, Recording},
 };
@@ -70,6 +71,13 @@ fn word() -> impl Strategy<Value = String> {
         "state",
         "cloud",
         "topic",
+        "Ack",
+        "seq",
+        "go_to",
+        "relocate",
+        "download",
+        "map",
+        "pose",
     ])
     .prop_map(str::to_owned)
 }
@@ -155,11 +163,38 @@ fn of_library() -> impl Strategy<Value = LibraryRequest> {
     ]
 }
 
+fn mapping() -> impl Strategy<Value = mapping::Request> {
+    use mapping::Request;
+    let map = || "[a-zA-Z0-9ü_-][a-zA-Z0-9ü ._-]{0,10}[a-zA-Z0-9ü._-]";
+    // Eighths are the same in text.
+    let number = || any::<i32>().prop_map(|eighths| f64::from(eighths) / 8.0);
+    let pose = move || {
+        (number(), number(), number(), number()).prop_map(|(x, y, z, yaw)| Pose { x, y, z, yaw })
+    };
+    prop_oneof![
+        prop::sample::select(vec![
+            Request::Start,
+            Request::Info,
+            Request::Pause,
+            Request::Resume,
+            Request::Close,
+        ]),
+        option::of(map()).prop_map(|name| Request::Stop { name }),
+        (map(), pose()).prop_map(|(map, pose)| Request::Relocate { map, pose }),
+        pose().prop_map(|pose| Request::GoTo { pose }),
+        map().prop_map(|name| Request::Download { name }),
+    ]
+}
+
+fn frames() -> impl Strategy<Value = Topic> {
+    prop::sample::select(FRAMES.to_vec()).prop_map(Topic::Frames)
+}
+
 fn command() -> impl Strategy<Value = Command> {
     let topic = prop_oneof![
         Just(Topic::State),
         Just(Topic::Events),
-        Just(Topic::Cloud),
+        frames(),
         ".{0,8}".prop_map(Topic::Sensors),
     ];
     let topics = prop::collection::vec(topic, 0..8).prop_map(|mut topics| {
@@ -185,8 +220,8 @@ fn command() -> impl Strategy<Value = Command> {
         (any::<u8>(), prop::collection::vec(any::<u8>(), 0..=252))
             .prop_map(|(command, payload)| Command::Raw { command, payload }),
         teaching().prop_map(Command::Teach),
-        option::of(json_value().prop_filter("null is not given", |value| !value.is_null()))
-            .prop_map(|op| Command::Mapping { op }),
+        mapping().prop_map(Command::Mapping),
+        (frames(), any::<u64>()).prop_map(|(topic, seq)| Command::Ack { topic, seq }),
         (topics, option::of((1u32..1 << 20).prop_map(|eighths| f64::from(eighths) / 8.0)))
             .prop_map(|(topics, max_hz)| Command::Subscribe { topics, max_hz }),
         option::of(name()).prop_map(|name| Command::TakeControl { name }),

@@ -14,6 +14,14 @@ fn teach(op: &str) -> Value {
     json!({ "type": "Teach", "op": op })
 }
 
+fn mapping(op: &str) -> Value {
+    json!({ "type": "Mapping", "op": op })
+}
+
+fn go_to() -> Value {
+    json!({ "type": "Mapping", "op": "go_to", "pose": { "x": 1, "y": 2 }, "confirm": true })
+}
+
 fn with(mut message: Value, member: &str, value: Value) -> Value {
     message[member] = value;
     message
@@ -28,6 +36,8 @@ fn looking_takes_a_token_that_may_read_and_nothing_else() {
         teach("list"),
         teach("library"),
         with(teach("show"), "name", "a".into()),
+        mapping("info"),
+        json!({ "type": "Ack", "topic": "cloud", "seq": 1 }),
     ];
     for message in looking {
         let rules = rules(message);
@@ -64,7 +74,13 @@ fn what_reaches_a_robot_takes_its_controls() {
         (with(teach("play"), "id", 1.into()), Capability::Teach),
         // It moves the robot, wherever the motion is from.
         (with(with(teach("play"), "name", "a".into()), "library", true.into()), Capability::Teach),
-        (json!({ "type": "Mapping" }), Capability::Mapping),
+        (mapping("start"), Capability::Mapping),
+        (mapping("stop"), Capability::Mapping),
+        (mapping("pause"), Capability::Mapping),
+        (mapping("resume"), Capability::Mapping),
+        (mapping("close"), Capability::Mapping),
+        (with(mapping("download"), "name", "a".into()), Capability::Mapping),
+        (go_to(), Capability::Mapping),
     ];
     for (message, capability) in some {
         let rules = rules(message);
@@ -99,11 +115,18 @@ fn what_goes_on_moving_needs_a_connection_to_lose() {
     assert_eq!(connection(with(play, "loop", true.into())), Some(looped));
     // It is about what is saved, which does not move yet.
     assert_eq!(connection(with(teach("save"), "loop", true.into())), None);
+    let walking = "walking by POST: there is no connection whose loss would stop the robot";
+    assert_eq!(connection(go_to()), Some(walking));
+    assert_eq!(connection(mapping("resume")), Some(walking));
+    for op in ["start", "stop", "info", "pause", "close"] {
+        assert_eq!(connection(mapping(op)), None);
+    }
     let lasting = "this needs a connection that lasts: use /ws";
     for message in [
         json!({ "type": "Subscribe", "topics": [] }),
         json!({ "type": "TakeControl" }),
         json!({ "type": "Auth", "name": "a" }),
+        json!({ "type": "Ack", "topic": "map", "seq": 1 }),
     ] {
         assert_eq!(connection(message), Some(lasting));
     }

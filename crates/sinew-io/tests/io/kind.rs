@@ -42,6 +42,8 @@ fn every_kind_has_a_simulator_and_the_capabilities_that_it_names() {
             audience: Arc::new(Deaf),
             #[cfg(feature = "g1")]
             library: Arc::new(sinew_io::library::Library::new(library.path().into())),
+            #[cfg(feature = "g1")]
+            maps: sinew_io::maps::Maps::new(library.path().into()),
         };
         let robot = entry.start(services).unwrap();
         assert_eq!(robot.capabilities(), kind.capabilities(), "{}", kind.name());

@@ -10,6 +10,8 @@ mod g1;
 mod kind;
 #[cfg(feature = "g1")]
 mod library;
+#[cfg(feature = "g1")]
+mod maps;
 mod orders;
 mod support;
 #[cfg(feature = "g1")]

@@ -1,216 +1,129 @@
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{LibraryRequest, Playback, Request, RobotRequest, Target, new_name};
 use crate::{
-    Refusal, shown,
+    Refusal,
+    ops::{self, Members, Op, Parse, op},
     trajectory::{Document, G1_ARMS, Interpolation},
 };
 
-/// A row of the table of requests: for the parser, its error texts and the documentation.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Op {
-    /// Its name in `Teach`.
-    pub op: &'static str,
-    /// What it does.
-    pub what: &'static str,
-    /// Members that must be given.
-    pub needs: &'static [&'static str],
-    /// Whether `id` or `name`, and not both, must be given.
-    pub target: bool,
-    /// Members that may be given.
-    pub takes: &'static [&'static str],
-    /// What its answer has.
-    pub answers: &'static str,
-    #[serde(skip)]
-    parse: Parse,
-}
-
-/// Reads the members that a row allows.
-type Parse = fn(&Members<'_>) -> Result<Request, Refusal>;
-
 /// The thirteen of them.
-pub const OPS: &[Op] = &[
-    op(
-        "list",
-        "the actions that the robot keeps",
-        "`actions`: `id`, `name`, `kind` (`taught`, `preset`), `duration_ms` (null when unknown)",
+pub const OPS: &[Op] = &ops::rows(&TABLE);
+
+const TABLE: [(Op, Parse<Request>); 13] = [
+    (
+        op(
+            "list",
+            "the actions that the robot keeps",
+            "`actions`: `id`, `name`, `kind` (`taught`, `preset`), `duration_ms` (null when \
+             unknown)",
+        ),
         |_| Ok(Request::Robot(RobotRequest::List)),
     ),
-    op(
-        "enter",
-        "make the arms compliant",
-        "`pose_known`, `idle_exit_ms` (they are stiff again when so long nothing was asked for)",
+    (
+        op(
+            "enter",
+            "make the arms compliant",
+            "`pose_known`, `idle_exit_ms` (they are stiff again when so long nothing was asked \
+             for)",
+        ),
         |_| Ok(Request::Robot(RobotRequest::Enter)),
     ),
-    op("exit", "make the arms stiff again", "", |_| Ok(Request::Robot(RobotRequest::Exit))),
-    Op {
-        takes: &["name"],
-        ..op("record_start", "begin to record", "`name`", |members| {
-            Ok(Request::Robot(RobotRequest::RecordStart { name: members.new_name("name")? }))
-        })
-    },
-    op("record_stop", "end the recording", "`frames`, `duration_ms`, `largest_gap_ms`", |_| {
+    (op("exit", "make the arms stiff again", ""), |_| Ok(Request::Robot(RobotRequest::Exit))),
+    (Op { takes: &["name"], ..op("record_start", "begin to record", "`name`") }, |members| {
+        Ok(Request::Robot(RobotRequest::RecordStart { name: members.new_name("name")? }))
+    }),
+    (op("record_stop", "end the recording", "`frames`, `duration_ms`, `largest_gap_ms`"), |_| {
         Ok(Request::Robot(RobotRequest::RecordStop))
     }),
-    Op {
-        takes: &["name", "loop", "library"],
-        ..op(
-            "save",
-            "store the recording in the robot and keep it in the library, or do only that",
-            "`name`, `frames`, `keyframes`, `error_rad` (how far it is off at most), \
-             `duration_ms`, `library`, `file` (the library's), `note`",
-            |members| members.save(),
-        )
-    },
-    Op {
-        target: true,
-        takes: &["frames", "duration_ms", "interpolation", "loop", "speed", "library"],
-        ..op(
-            "play",
-            "play what the robot keeps; from the library what it does not, or not so",
-            "`id` (null from the library), `name`, `note`; from the library also `pieces`, \
-             `duration_ms`, `error_rad`, `limited`; the end is an event",
-            |members| members.play(),
-        )
-    },
-    op("stop", "end playback and teaching", "`note`: what the robot can be trusted to do", |_| {
-        Ok(Request::Robot(RobotRequest::Stop))
-    }),
-    Op {
-        needs: &["name", "new_name"],
-        takes: &["library"],
-        ..op("rename", "give an action another name", "`name`, `new_name`, `library`", |members| {
-            members.rename()
-        })
-    },
-    Op {
-        target: true,
-        takes: &["library"],
-        ..op("delete", "remove an action", "`name`, `library`", |members| members.delete())
-    },
-    op(
-        "library",
-        "what the library holds",
-        "`motions`: `name`, `created`, `duration_ms`, `frames`, `keyframes`; `problems`: `file`, \
-         `message`",
+    (
+        Op {
+            takes: &["name", "loop", "library"],
+            ..op(
+                "save",
+                "store the recording in the robot and keep it in the library, or do only that",
+                "`name`, `frames`, `keyframes`, `error_rad` (how far it is off at most), \
+                 `duration_ms`, `library`, `file` (the library's), `note`",
+            )
+        },
+        |members| members.save(),
+    ),
+    (
+        Op {
+            target: true,
+            takes: &["frames", "duration_ms", "interpolation", "loop", "speed", "library"],
+            ..op(
+                "play",
+                "play what the robot keeps; from the library what it does not, or not so",
+                "`id` (null from the library), `name`, `note`; from the library also `pieces`, \
+                 `duration_ms`, `error_rad`, `limited`; the end is an event",
+            )
+        },
+        |members| members.play(),
+    ),
+    (
+        op("stop", "end playback and teaching", "`note`: what the robot can be trusted to do"),
+        |_| Ok(Request::Robot(RobotRequest::Stop)),
+    ),
+    (
+        Op {
+            needs: &["name", "new_name"],
+            takes: &["library"],
+            ..op("rename", "give an action another name", "`name`, `new_name`, `library`")
+        },
+        |members| members.rename(),
+    ),
+    (
+        Op {
+            target: true,
+            takes: &["library"],
+            ..op("delete", "remove an action", "`name`, `library`")
+        },
+        |members| members.delete(),
+    ),
+    (
+        op(
+            "library",
+            "what the library holds",
+            "`motions`: `name`, `created`, `duration_ms`, `frames`, `keyframes`; `problems`: \
+             `file`, `message`",
+        ),
         |_| Ok(Request::Library(LibraryRequest::List)),
     ),
-    Op {
-        needs: &["name"],
-        takes: &["from"],
-        ..op(
-            "show",
-            "give a motion of the library, 2,000 frames at a time",
-            "the motion as its file has it, `frames_total`, `next` (the `from` of the rest)",
-            |members| members.show(),
-        )
-    },
-    Op {
-        needs: &["document"],
-        takes: &["append", "more"],
-        ..op(
-            "import",
-            "put a motion into the library; in parts, if it is long",
-            "`frames` so far, `dropped` joints",
-            |members| members.import(),
-        )
-    },
+    (
+        Op {
+            needs: &["name"],
+            takes: &["from"],
+            ..op(
+                "show",
+                "give a motion of the library, 2,000 frames at a time",
+                "the motion as its file has it, `frames_total`, `next` (the `from` of the rest)",
+            )
+        },
+        |members| members.show(),
+    ),
+    (
+        Op {
+            needs: &["document"],
+            takes: &["append", "more"],
+            ..op(
+                "import",
+                "put a motion into the library; in parts, if it is long",
+                "`frames` so far, `dropped` joints",
+            )
+        },
+        |members| members.import(),
+    ),
 ];
-
-/// Members that belong to the message and not to the request.
-const ENVELOPE: [&str; 4] = ["type", "robot", "req", "confirm"];
-
-const fn op(op: &'static str, what: &'static str, answers: &'static str, parse: Parse) -> Op {
-    Op { op, what, needs: &[], target: false, takes: &[], answers, parse }
-}
 
 /// Parses the members of a `Teach`.
 pub fn parse(members: &Map<String, Value>) -> Result<Request, Refusal> {
-    let Some(row) = members.get("op").and_then(|op| OPS.iter().find(|row| op == row.op)) else {
-        let ops: Vec<_> = OPS.iter().map(|row| row.op).collect();
-        let got = members.get("op").map_or("nothing".into(), shown);
-        return Err(Refusal::invalid(format!("op: wanted one of {}, got {got}", ops.join(", "))));
-    };
-    row.check(members)?;
-    (row.parse)(&Members { op: row.op, members })
-}
-
-impl Op {
-    /// Refuses members that the request does not know, and misses those it needs.
-    fn check(&self, members: &Map<String, Value>) -> Result<(), Refusal> {
-        let target: &[&str] = if self.target { &["id", "name"] } else { &[] };
-        let known = |key: &str| {
-            key == "op"
-                || [&ENVELOPE, self.needs, target, self.takes].iter().any(|set| set.contains(&key))
-        };
-        if let Some(unknown) = members.keys().find(|key| !known(key)) {
-            return Err(Refusal::invalid(format!(
-                "{}: wanted {}, got {unknown:?}",
-                self.op,
-                self.wanted()
-            )));
-        }
-        let given = |key: &str| members.get(key).is_some_and(|value| !value.is_null());
-        if let Some(missing) = self.needs.iter().find(|key| !given(key)) {
-            return Err(Refusal::invalid(format!(
-                "{}: wanted {}, got no {missing:?}",
-                self.op,
-                self.wanted()
-            )));
-        }
-        let got = match (given("id"), given("name")) {
-            _ if !self.target => return Ok(()),
-            (true, true) => "both",
-            (false, false) => "neither",
-            _ => return Ok(()),
-        };
-        Err(Refusal::invalid(format!("{}: wanted id or name, got {got}", self.op)))
-    }
-
-    /// The members it takes, in words.
-    pub fn wanted(&self) -> String {
-        let mut words: Vec<String> = self.needs.iter().map(|need| (*need).into()).collect();
-        if self.target {
-            words.push("id or name".into());
-        }
-        if !self.takes.is_empty() {
-            words.push(format!("optionally {}", self.takes.join(", ")));
-        }
-        if words.is_empty() { "no members".into() } else { words.join(", ") }
-    }
-}
-
-/// The members of one `Teach`; null counts as not given.
-struct Members<'a> {
-    op: &'static str,
-    members: &'a Map<String, Value>,
+    ops::parse(&TABLE, members)
 }
 
 impl Members<'_> {
-    fn get(&self, key: &str) -> Option<&Value> {
-        self.members.get(key).filter(|value| !value.is_null())
-    }
-
-    fn wrong(&self, key: &str, wanted: &str) -> Refusal {
-        let got = self.get(key).map_or("nothing".into(), shown);
-        Refusal::invalid(format!("{}: {key}: wanted {wanted}, got {got}", self.op))
-    }
-
-    fn name(&self, key: &str) -> Result<Option<String>, Refusal> {
-        match self.get(key) {
-            None => Ok(None),
-            Some(Value::String(name)) if !name.is_empty() => Ok(Some(name.clone())),
-            Some(_) => Err(self.wrong(key, "a text that is not empty")),
-        }
-    }
-
     fn new_name(&self, key: &str) -> Result<Option<String>, Refusal> {
         self.name(key)?.map(checked).transpose()
-    }
-
-    fn needed(&self, key: &str) -> Result<String, Refusal> {
-        self.name(key)?.ok_or_else(|| self.wrong(key, "a text that is not empty"))
     }
 
     /// A number; 0 if it is not given.

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 use sinew_api::{Access, Authenticated, Message, Request, Subscribed, Taken, Topic};
-use sinew_robot::{Code, Refusal};
+use sinew_robot::{Code, Refusal, Remedy};
 use tokio::time::sleep_until;
 
 use super::{
@@ -100,6 +100,9 @@ impl Connection {
             Own::TakeControl { name } => self.take_control(robot, name).map(Answer::Data),
             Own::Subscribe { topics, max_hz } => {
                 self.subscribe(robot, &topics, max_hz, greeting).map(Answer::Data)
+            }
+            Own::Ack { topic, seq } => {
+                self.acknowledge(robot, &topic, seq).map(|()| Answer::Data(Value::Null))
             }
         }
     }
@@ -228,6 +231,25 @@ impl Connection {
         Ok(data(&found.iter().map(subscribed).collect::<Vec<_>>()))
     }
 
+    /// Lets the next frame come. What is not subscribed any more needs none.
+    fn acknowledge(&mut self, robot: Option<&str>, topic: &Topic, seq: u64) -> Result<(), Refusal> {
+        let hub = Arc::clone(&self.hub);
+        let given = hub.robots(robot)?.iter().filter_map(|member| {
+            let ring = member.feed.ring(topic)?;
+            self.telemetry.reads(ring).then_some((member, ring))
+        });
+        match &given.collect::<Vec<_>>()[..] {
+            [] => {}
+            [(_, ring)] => self.telemetry.acknowledge(ring, seq),
+            several => {
+                let names: Vec<_> = several.iter().map(|(member, _)| &*member.name).collect();
+                let message = format!("several robots give {topic}: {}", names.join(", "));
+                return Err(Refusal::invalid(message).helped_by(Remedy::NameRobot));
+            }
+        }
+        Ok(())
+    }
+
     /// Tells what will not be told again soon.
     fn greet(&self, topic: &Topic, member: &Member, out: &mut Vec<u8>) {
         let text = match topic {
@@ -236,7 +258,7 @@ impl Connection {
                 .robot
                 .retained(group)
                 .map(|reading| member.feed.write_reading(self.form(topic), &reading)),
-            Topic::Events | Topic::Cloud => None,
+            Topic::Events | Topic::Frames(_) => None,
         };
         if let Some(text) = text {
             self.framing.put(&[text.as_bytes()], out);
@@ -251,7 +273,7 @@ impl Connection {
 
     fn form(&self, topic: &Topic) -> Form {
         match topic {
-            Topic::Cloud => Form::Frame,
+            Topic::Frames(_) => Form::Frame,
             Topic::State | Topic::Events | Topic::Sensors(_) => match self.framing {
                 Framing::Prefixed => Form::Legacy,
                 Framing::Lines | Framing::WebSocket => Form::Event,

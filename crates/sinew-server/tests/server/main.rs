@@ -6,6 +6,7 @@ mod hold;
 mod hostile;
 mod http;
 mod legacy;
+mod mapping;
 mod support;
 #[cfg(feature = "g1")]
 mod teach;

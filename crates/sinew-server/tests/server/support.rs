@@ -1,5 +1,6 @@
 use std::{
     net::SocketAddr,
+    path::PathBuf,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -12,10 +13,10 @@ use sinew_io::kind::{self, Entry, KINDS, Services};
 use sinew_robot::{
     Code, Order, OrderKind, Origin, Overtaking, Refusal,
     capability::{
-        Audience, Components, Detail, Drive, Driver, Figure, Nature, Reading, Report, Robot,
-        Sensors, Task, sensor_group,
+        Audience, Components, Detail, Drive, Driver, Figure, Mapping, Nature, Reading, Report,
+        Robot, Sensors, Task, sensor_group,
     },
-    component, drive,
+    component, drive, mapping,
     vacuum::{Command, components},
 };
 use sinew_server::{Addresses, Config, Server};
@@ -43,11 +44,13 @@ struct Inner {
     hangs: AtomicBool,
     refusal: Mutex<Option<Refusal>>,
     changes: AtomicU64,
+    maps: Mutex<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Call {
     Execute(Command, String),
+    Map(mapping::Request, String),
     Stop(String),
     Disable(String),
     Release(String),
@@ -64,6 +67,11 @@ impl Double {
         Self::of_kind("rock")
     }
 
+    /// A robot that makes maps, and nothing else.
+    pub(crate) fn mapper() -> Self {
+        Self::of_kind("mapper")
+    }
+
     fn of_kind(kind: &'static str) -> Self {
         Double(Arc::new(Inner {
             kind,
@@ -73,6 +81,7 @@ impl Double {
             hangs: AtomicBool::new(false),
             refusal: Mutex::default(),
             changes: AtomicU64::new(0),
+            maps: Mutex::default(),
         }))
     }
 
@@ -108,6 +117,15 @@ impl Double {
         self.audience(|audience| audience.event(event));
     }
 
+    pub(crate) fn publish_frame(&self, frame: Vec<u8>) {
+        self.audience(|audience| audience.frame("cloud", frame));
+    }
+
+    /// Has maps that were downloaded in this directory.
+    pub(crate) fn keep_maps(&self, dir: PathBuf) {
+        *self.0.maps.lock().expect("nobody panicked") = dir;
+    }
+
     /// Changes its state, and says that something happened.
     pub(crate) fn change(&self) -> u64 {
         let changes = self.0.changes.fetch_add(1, Ordering::SeqCst) + 1;
@@ -129,10 +147,17 @@ impl Double {
         let mut robot = Robot::new(self.0.kind);
         let double = Arc::new(self.clone());
         robot.drivers.push(("double", double.clone()));
-        if self.0.kind != "rock" {
-            robot.drive = Some(double.clone());
-            robot.components = Some(double.clone());
-            robot.sensors.push(double);
+        match self.0.kind {
+            "rock" => {}
+            "mapper" => {
+                robot.mapping = Some(double);
+                robot.frames.push("cloud");
+            }
+            _ => {
+                robot.drive = Some(double.clone());
+                robot.components = Some(double.clone());
+                robot.sensors.push(double);
+            }
         }
         robot
     }
@@ -148,9 +173,14 @@ impl Double {
     }
 
     async fn execute(self, command: Command, origin: Origin) -> Result<Value, Refusal> {
-        let is_overtaken = |by| by == OrderKind::Stop || command.is_driving();
+        let call = Call::Execute(command.clone(), (*origin.by).into());
+        self.carry_out(call, origin, command.is_driving()).await
+    }
+
+    async fn carry_out(self, call: Call, origin: Origin, moves: bool) -> Result<Value, Refusal> {
+        let is_overtaken = |by| by == OrderKind::Stop || moves;
         self.0.overtaking.lock().expect("nobody panicked").check(&origin, is_overtaken)?;
-        self.call(Call::Execute(command, (*origin.by).into()));
+        self.call(call);
         if let Some(refusal) = self.0.refusal.lock().expect("nobody panicked").clone() {
             return Err(refusal);
         }
@@ -213,6 +243,21 @@ impl Components for Double {
             component::Request::Boot => Command::Boot,
             component::Request::Raw { command, payload } => Command::Raw { command, payload },
         }))
+    }
+}
+
+impl Mapping for Double {
+    fn map(&self, request: mapping::Request) -> Result<Task, Refusal> {
+        let double = self.clone();
+        Ok(Task::new(request.nature(), |origin| async move {
+            let moves = request.moves();
+            let call = Call::Map(request, (*origin.by).into());
+            double.carry_out(call, origin, moves).await
+        }))
+    }
+
+    fn downloaded(&self, name: &str) -> Option<PathBuf> {
+        Some(self.0.maps.lock().expect("nobody panicked").join(name))
     }
 }
 
@@ -302,6 +347,8 @@ pub(crate) fn add_kind(server: &mut Server, kind: &str, link: &str) {
                 epoch,
                 #[cfg(feature = "g1")]
                 library: Arc::new(sinew_io::library::Library::new(std::env::temp_dir())),
+                #[cfg(feature = "g1")]
+                maps: sinew_io::maps::Maps::new(std::env::temp_dir()),
             })
         })
         .expect("starts");

@@ -17,6 +17,7 @@ use sinew_io::{
     g1::G1,
     kind::Services,
     library::Library,
+    maps::Maps,
     sim::{G1Options, G1Simulator},
 };
 use sinew_robot::{
@@ -64,7 +65,8 @@ impl School {
         let mut driver = None;
         server
             .add("g1", |audience, epoch| {
-                let services = Services { around: Vec::new(), epoch, audience, library };
+                let maps = Maps::new(dir.join("maps"));
+                let services = Services { around: Vec::new(), epoch, audience, library, maps };
                 let (host, port) = (robot.address().ip().to_string(), robot.address().port());
                 let (robot, g1) = G1::compose("g1", &host, port, Settings::default(), services)?;
                 driver = Some(g1);

@@ -51,6 +51,8 @@ pub(crate) fn start(table: Value) -> Running {
                 epoch,
                 #[cfg(feature = "g1")]
                 library: std::sync::Arc::new(sinew_io::library::Library::new(std::env::temp_dir())),
+                #[cfg(feature = "g1")]
+                maps: sinew_io::maps::Maps::new(std::env::temp_dir()),
             })
         })
         .expect("starts");

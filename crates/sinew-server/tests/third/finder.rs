@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use sinew_api::frame::{self, Header};
 use sinew_robot::{NoJob, Order, OrderKind, Origin, Output, RequestId, Session};
 
 use crate::reach::Reach;
@@ -18,8 +19,6 @@ use crate::reach::Reach;
 const ASK: Duration = Duration::from_millis(200);
 /// How long the finder may be silent while it should scan.
 const SILENCE: Duration = Duration::from_secs(10);
-/// What a cloud's header takes.
-pub(crate) const HEADER: usize = 16;
 /// The middle of a coordinate.
 pub(crate) const ORIGIN: u16 = 0x8000;
 
@@ -71,22 +70,24 @@ impl Scan {
         self.ranges.iter().copied().min().unwrap_or_default()
     }
 
-    /// A frame of topic `cloud`: version, kind, two bytes of nothing, the number of points (u32),
-    /// the scan's number (u64); then x, y and z of each (u16), in millimetres from the middle.
-    pub(crate) fn cloud(&self) -> Vec<u8> {
-        let count = self.ranges.len();
-        let mut frame = Vec::with_capacity(HEADER + 6 * count);
-        frame.extend([1, 1, 0, 0]);
-        frame.extend((count as u32).to_le_bytes());
-        frame.extend(u64::from(self.number).to_le_bytes());
-        for (index, range) in self.ranges.iter().enumerate() {
-            let (sin, cos) = (TAU * index as f64 / count as f64).sin_cos();
+    /// A frame of topic `cloud`, with the scan's number as its own, in millimetres from the middle.
+    pub(crate) fn cloud(&self, time_us: u64) -> Vec<u8> {
+        let count = self.ranges.len() as f64;
+        let point = |(index, range): (usize, &u16)| {
+            let (sin, cos) = (TAU * index as f64 / count).sin_cos();
             let along = |part: f64| (f64::from(ORIGIN) + f64::from(*range) * part).round() as u16;
-            for coordinate in [along(cos), along(sin), ORIGIN] {
-                frame.extend(coordinate.to_le_bytes());
-            }
-        }
-        frame
+            [along(cos), along(sin), ORIGIN]
+        };
+        let points: Vec<_> = self.ranges.iter().enumerate().map(point).collect();
+        let header = Header {
+            sequence: self.number.into(),
+            time_us,
+            name: "beacon",
+            origin: [f64::from(ORIGIN) / -1000.0; 3],
+            unit: 0.001,
+            ..Header::default()
+        };
+        frame::cloud(&header, &points)
     }
 }
 

@@ -318,7 +318,7 @@ impl Listener<finder::Event> for Teller {
                     RANGE,
                     json!({ "nearest_mm": { "U16": nearest }, "points": { "U32": points } }),
                 );
-                self.0.frame(CLOUD, scan.cloud());
+                self.0.frame(CLOUD, scan.cloud(timestamp_us()));
             }
         }
         self.0.changed();

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
+use sinew_api::frame::{Frame, Kind};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::{
     bench::{Bench, Page, start_simulated, until_ready},
-    finder::{HEADER, ORIGIN, Scan},
+    finder::{ORIGIN, Scan},
 };
 
 /// Large enough that some hundred of them fill every buffer on the way.
@@ -16,8 +17,15 @@ const CLOUDS: u32 = 200;
 
 /// The number of the scan that a cloud was made of.
 fn number(frame: &[u8]) -> u64 {
-    let (_, number) = frame[..HEADER].split_last_chunk::<8>().expect("has a header");
-    u64::from_le_bytes(*number)
+    Frame::read(frame).expect("is a frame").header.sequence
+}
+
+impl Page {
+    /// The number of the next cloud, which must be what comes next.
+    async fn cloud(&mut self) -> u64 {
+        let Message::Binary(frame) = self.next().await else { panic!("wanted a cloud") };
+        number(&frame)
+    }
 }
 
 #[tokio::test]
@@ -42,13 +50,10 @@ async fn groups_of_both_drivers_and_clouds_come_to_a_page() {
                 seen.insert(event["topic"].as_str().expect("has one").to_owned());
             }
             Message::Binary(frame) => {
-                assert_eq!(frame.len(), HEADER + 4 * 6);
-                let points: Vec<_> = frame[HEADER..]
-                    .chunks(2)
-                    .map(|pair| {
-                        i32::from(u16::from_le_bytes([pair[0], pair[1]])) - i32::from(ORIGIN)
-                    })
-                    .collect();
+                let frame = Frame::read(&frame).expect("is a frame");
+                assert_eq!((frame.kind, frame.header.name), (Kind::Cloud, "beacon"));
+                let from_the_middle = |number: u16| i32::from(number) - i32::from(ORIGIN);
+                let points: Vec<_> = frame.points().flatten().map(from_the_middle).collect();
                 assert_eq!(points, [1000, 0, 0, 0, 2000, 0, -3000, 0, 0, 0, -4000, 0]);
                 seen.insert("cloud".into());
             }
@@ -68,9 +73,8 @@ async fn a_cloud_is_for_pages_alone_and_comes_without_sensors() {
     assert_eq!(refusal, "cloud is not a topic of any robot here");
     let mut page = Page::open(&server).await;
     page.subscribe(json!(["cloud"])).await;
-    let Message::Binary(first) = page.next().await else { panic!("wanted a cloud") };
-    let Message::Binary(second) = page.next().await else { panic!("wanted another") };
-    assert!(number(&second) > number(&first));
+    let (first, second) = (page.cloud().await, page.cloud().await);
+    assert!(second > first);
     server.end().await;
 }
 
@@ -96,17 +100,17 @@ async fn a_page_that_is_slow_gets_the_newest_cloud_and_slows_no_other() {
     fast.subscribe(json!(["cloud"])).await;
     for number in 1..=CLOUDS {
         bench.finder_sees(&Scan { number, ranges: vec![1000; POINTS] }).await;
-        let Message::Binary(frame) = fast.next().await else { panic!("wanted a cloud") };
-        assert_eq!(self::number(&frame), u64::from(number));
+        assert_eq!(fast.cloud().await, u64::from(number));
+        fast.send(json!({ "type": "Ack", "topic": "cloud", "seq": number })).await;
     }
-    let mut numbers = Vec::new();
-    while numbers.last() != Some(&u64::from(CLOUDS)) {
-        // Nothing is said of those between: the newest replaces them.
-        let Message::Binary(frame) = slow.next().await else { panic!("wanted a cloud") };
-        assert_eq!(frame.len(), HEADER + POINTS * 6);
-        numbers.push(number(&frame));
-    }
-    assert!(numbers.is_sorted(), "{numbers:?}");
-    assert!(numbers.len() < CLOUDS as usize / 2, "{} of {CLOUDS}", numbers.len());
+    // What was on its way when it stood still, and nothing of what came since.
+    let old = [slow.cloud().await, slow.cloud().await];
+    assert_eq!(old[0], 1, "{old:?}");
+    slow.send(json!({ "type": "Ping", "req": 2 })).await;
+    let Message::Text(pong) = slow.next().await else { panic!("wanted no third cloud") };
+    assert!(pong.contains("build"), "{pong}");
+    // Nothing is said of those between: the newest replaces them.
+    slow.send(json!({ "type": "Ack", "topic": "cloud", "seq": old[1] })).await;
+    assert_eq!(slow.cloud().await, u64::from(CLOUDS));
     server.end().await;
 }

@@ -36,6 +36,8 @@ mod golden;
 mod http;
 #[cfg(feature = "g1")]
 mod library;
+#[cfg(feature = "g1")]
+mod map;
 mod messages;
 mod namespace;
 #[cfg(all(feature = "g1", feature = "tools"))]
