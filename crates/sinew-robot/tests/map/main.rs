@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod files;
+mod flat;
 mod foreign;
 mod hostile;
+mod mapper;
 mod pictures;
 mod support;
 mod voxels;
