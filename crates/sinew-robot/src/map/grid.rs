@@ -19,7 +19,9 @@ const FREE: i8 = -8;
 /// would carve it away.
 const END: f64 = 2.0;
 /// A mean of echoes takes new ones in with at least this share.
-const MEMORY: u8 = 24;
+const MEMORY: u16 = 24;
+/// A square with less than this share of a neighbour's echoes holds that neighbour's noise.
+const NOISE: u32 = 8;
 
 /// Squares that are free, occupied or unknown.
 #[derive(Debug)]
@@ -33,8 +35,8 @@ pub struct Grid {
 #[derive(Debug, Clone, Copy, Default)]
 struct Square {
     odds: i8,
-    /// Echoes in the mean; 0 for none.
-    count: u8,
+    /// Echoes that there were; 0 for none.
+    count: u16,
     /// Where in the square they are on average, in 256ths of it.
     mean: [u8; 2],
 }
@@ -110,8 +112,11 @@ impl Grid {
             for x in low[0]..=high[0] {
                 let Some(squares) = self.chunks.get(&[x, y]) else { continue };
                 for (square, at) in squares.iter().zip(0..) {
-                    if square.odds > OCCUPIED && square.count > 0 {
-                        let index = [x * SIDE + at % SIDE, y * SIDE + at / SIDE];
+                    if square.odds <= OCCUPIED || square.count == 0 {
+                        continue;
+                    }
+                    let index = [x * SIDE + at % SIDE, y * SIDE + at / SIDE];
+                    if !self.is_noise(index, square.count) {
                         each(std::array::from_fn(|axis| {
                             let within = (f64::from(square.mean[axis]) + 0.5) / 256.0;
                             (f64::from(index[axis]) + within) * self.resolution
@@ -120,6 +125,14 @@ impl Grid {
                 }
             }
         }
+    }
+
+    /// Whether a square holds what another one's noise leaves: it lies behind a wall, where no ray
+    /// clears it away, and would pull the wall there.
+    fn is_noise(&self, [x, y]: [i32; 2], count: u16) -> bool {
+        let beside = [[x - 1, y], [x + 1, y], [x, y - 1], [x, y + 1]];
+        let most = beside.into_iter().filter_map(|index| self.square(index)).map(|at| at.count);
+        u32::from(count) * NOISE < u32::from(most.max().unwrap_or(0))
     }
 
     /// Takes in what a turn of the lidar shows: echoes at these places, seen from there.
@@ -200,9 +213,9 @@ impl Square {
             self.count = 0;
         }
         self.odds = self.odds.saturating_add(HIT).min(BOUNDS.1);
-        self.count = self.count.saturating_add(1).min(MEMORY);
+        self.count = self.count.saturating_add(1);
         for (mean, new) in self.mean.iter_mut().zip(within) {
-            let by = (f64::from(new) - f64::from(*mean)) / f64::from(self.count);
+            let by = (f64::from(new) - f64::from(*mean)) / f64::from(self.count.min(MEMORY));
             *mean = (f64::from(*mean) + by).round().clamp(0.0, 255.0) as u8;
         }
     }

@@ -28,7 +28,12 @@ const WINDOW: Window = Window { metres: 0.15, radians: 0.35 };
 /// It fits well with this share.
 const FITS_WELL: f64 = 0.85;
 /// Echoes fit better in another way when their score grows by this factor.
-const STRAIGHTER: f64 = 1.03;
+const STRAIGHTER: f64 = 1.01;
+/// Parts of a turn in which odometry may have gone wrong, and how often to look for them.
+const PARTS: [(f64, f64); 5] = [(0.0, 1.0), (0.0, 0.33), (0.0, 0.66), (0.33, 1.0), (0.66, 1.0)];
+const BENDS: usize = 3;
+/// With less of the others' score the last echoes do not fit.
+const BENT: f64 = 0.8;
 /// A match is taken when this share of the echoes that the map knows about fits.
 const FITS: f64 = 0.6;
 /// With less of the turn known than this, the map cannot say where the robot is.
@@ -197,7 +202,7 @@ impl Mapper {
     /// Takes a turn of the lidar. Odometry up to its end should have come before it.
     pub fn scan(&mut self, scan: &Scan<'_>) -> Outcome {
         let Some(odometry) = self.track.at(scan.ended) else { return Outcome::Unusable };
-        let Some(mut echoes) = self.level(scan, odometry, Pose::default()) else {
+        let Some(mut echoes) = self.level(scan, odometry, Pose::default(), PARTS[0]) else {
             return Outcome::Unusable;
         };
         let Some((before, pose)) = self.anchor else {
@@ -212,17 +217,9 @@ impl Mapper {
         }
         self.draw(guess, &echoes);
         let (mut fit, mut agreement) = self.fit(guess, &echoes);
-        let by = guess.step_to(fit.pose);
-        if exceeds(by, SURE)
-            && let Some(level) = self.level(scan, odometry, by)
-        {
-            // If odometry went wrong in this very turn, its echoes are bent, and fit better when
-            // they are bent back.
-            let straight = matching::refined(&self.field, guess, fit.pose, &level);
-            if straight.score > fit.score * STRAIGHTER {
-                (fit, echoes) = (straight, level);
-                agreement = self.field.agreement(&self.grid, fit.pose, &echoes);
-            }
+        if exceeds(guess.step_to(fit.pose), SURE) || self.is_bent(fit, &echoes) {
+            (fit, echoes) = self.straightened(scan, odometry, guess, fit, echoes);
+            agreement = self.field.agreement(&self.grid, fit.pose, &echoes);
         }
         let outcome = self.judge(guess, fit, agreement);
         let is_taken = matches!(outcome, Outcome::Matched { .. } | Outcome::Bumped { .. });
@@ -241,6 +238,43 @@ impl Mapper {
         }
         self.trace(pose);
         outcome
+    }
+
+    /// Echoes of a turn in which odometry went wrong are bent, and fit better when they are bent back:
+    /// evenly over the turn, or over the part of it in which a wheel slipped.
+    fn straightened(
+        &self,
+        scan: &Scan<'_>,
+        odometry: Pose,
+        guess: Pose,
+        mut fit: Fit,
+        mut echoes: Vec<[f64; 2]>,
+    ) -> (Fit, Vec<[f64; 2]>) {
+        let last = &echoes[echoes.len() / 3 * 2..];
+        let end = matching::best(&self.field, guess, WINDOW, last);
+        let mut wrong = vec![guess.step_to(end.pose)];
+        for _ in 0..BENDS {
+            wrong.push(guess.step_to(fit.pose));
+            let trials = wrong.drain(..).flat_map(|by| PARTS.map(|part| (by, part)));
+            let straight = trials.filter_map(|(by, part)| {
+                let level = self.level(scan, odometry, by, part)?;
+                Some((matching::refined(&self.field, guess, guess.then(by), &level), level))
+            });
+            let best = straight.max_by(|(a, _), (b, _)| a.score.total_cmp(&b.score));
+            match best {
+                Some((better, level)) if better.score > fit.score * STRAIGHTER => {
+                    (fit, echoes) = (better, level);
+                }
+                _ => break,
+            }
+        }
+        (fit, echoes)
+    }
+
+    /// Whether the last echoes of a turn fit worse than the others: odometry went wrong at its end.
+    fn is_bent(&self, fit: Fit, echoes: &[[f64; 2]]) -> bool {
+        let last = &echoes[echoes.len() / 3 * 2..];
+        self.field.score(fit.pose, last) < fit.score * BENT
     }
 
     /// Where echoes fit best: near a guess, or further from it when they do not fit well there.
@@ -275,8 +309,15 @@ impl Mapper {
 
     /// All echoes of a turn as they would be seen from where it ended.
     ///
-    /// `wrong` is the step that odometry was wrong by in all; it went wrong evenly.
-    fn level(&self, scan: &Scan<'_>, end: Pose, wrong: Pose) -> Option<Vec<[f64; 2]>> {
+    /// `wrong` is the step that odometry was wrong by in all; it went wrong evenly in a part of the
+    /// turn.
+    fn level(
+        &self,
+        scan: &Scan<'_>,
+        end: Pose,
+        wrong: Pose,
+        (from, to): (f64, f64),
+    ) -> Option<Vec<[f64; 2]>> {
         let duration = scan.ended.saturating_duration_since(scan.began);
         let first = scan.echoes.first()?.angle;
         let direction = track::direction(scan.echoes);
@@ -293,7 +334,7 @@ impl Mapper {
             }
             let turned = ((echo.angle - first) * direction).rem_euclid(TAU) / TAU;
             let at = self.track.at(scan.began + duration.mul_f64(turned))?;
-            let by = part(turned);
+            let by = part(((turned - from) / (to - from)).clamp(0.0, 1.0));
             let at = Pose { x: at.x + by.x, y: at.y + by.y, heading: at.heading + by.heading };
             let moved = corrected.step_to(at).then(self.settings.lidar);
             let (sin, cos) = echo.angle.sin_cos();

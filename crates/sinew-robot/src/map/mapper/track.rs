@@ -13,8 +13,8 @@ const MOST: usize = 4096;
 /// How much earlier than the first pose an echo may be.
 const SLACK: Duration = Duration::from_millis(100);
 
-/// How much of an error is learnt from a turn.
-const LEARNT: f64 = 0.05;
+/// How much of an error is learnt from a turn: more from the first ones.
+const LEARNT: f64 = 0.03;
 /// Wheels are not wrong by more than this: of the way, of a turn, and in radians a metre.
 const MOST_WRONG: Scale = Scale { way: 0.1, turn: 0.15, drift: 0.5 };
 
@@ -25,6 +25,8 @@ pub(super) struct Track {
     /// The last pose as it came.
     raw: Option<Pose>,
     scale: Scale,
+    /// Turns learnt from: on the way, and on the spot.
+    learnt: (u32, u32),
 }
 
 /// What wheels whose sizes are not what they are taken for do to odometry.
@@ -61,15 +63,19 @@ impl Track {
 
     /// Learns from a step that had to be corrected.
     pub(super) fn learn(&mut self, step: Pose, by: Pose) {
-        let learn = |factor: &mut f64, error: f64, of: f64, most: f64| {
-            *factor = (*factor + LEARNT * error / of).clamp(-most, most);
-        };
         let (way, turn) = (step.x, step.heading);
+        let learn = |factor: &mut f64, times: u32, error: f64, most: f64| {
+            let share = LEARNT.max(1.0 / f64::from(times + 3));
+            *factor = (*factor + share * error).clamp(-most, most);
+        };
+        let (ways, turns) = &mut self.learnt;
         if way.abs() > 0.02 && turn.abs() < 0.05 {
-            learn(&mut self.scale.drift, by.heading, way, MOST_WRONG.drift);
-            learn(&mut self.scale.way, by.x, way, MOST_WRONG.way);
+            learn(&mut self.scale.drift, *ways, by.heading / way, MOST_WRONG.drift);
+            learn(&mut self.scale.way, *ways, by.x / way, MOST_WRONG.way);
+            *ways = ways.saturating_add(1);
         } else if turn.abs() > 0.05 && way.abs() < 0.01 {
-            learn(&mut self.scale.turn, by.heading, turn, MOST_WRONG.turn);
+            learn(&mut self.scale.turn, *turns, by.heading / turn, MOST_WRONG.turn);
+            *turns = turns.saturating_add(1);
         }
     }
 
