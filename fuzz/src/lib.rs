@@ -1,4 +1,4 @@
-//! What must hold for every input of `sinew-wire`, and for every motion from a file, and a driver that looks for one that breaks it.
+//! What must hold for every input of `sinew-wire`, for every motion and every map from a file, and a driver that looks for one that breaks it.
 //!
 //! Each target has seeds from `vectors/` and an `exercise` that panics when an
 //! invariant fails. The same targets run under the mutation [`driver`] and
@@ -7,6 +7,7 @@
 pub mod driver;
 pub mod explain;
 pub mod gd32;
+pub mod map;
 pub mod motion;
 mod mutation;
 pub mod slam;
@@ -36,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "voxel", seeds: voxel::seeds, exercise: voxel::exercise },
     Target { name: "unitree", seeds: unitree::seeds, exercise: unitree::exercise },
     Target { name: "motion", seeds: motion::seeds, exercise: motion::exercise },
+    Target { name: "map", seeds: map::seeds, exercise: map::exercise },
     Target { name: "explain", seeds: explain::seeds, exercise: explain::exercise },
 ];
 

@@ -90,9 +90,7 @@ impl Field {
         let (sin, cos) = pose.heading.sin_cos();
         let sum: f32 = echoes
             .iter()
-            .map(|[x, y]| {
-                self.nearest([pose.x + x * cos - y * sin, pose.y + x * sin + y * cos])
-            })
+            .map(|[x, y]| self.nearest([pose.x + x * cos - y * sin, pose.y + x * sin + y * cos]))
             .sum();
         f64::from(sum) / echoes.len().max(1) as f64
     }
@@ -102,9 +100,7 @@ impl Field {
         let (sin, cos) = pose.heading.sin_cos();
         let sum: f64 = echoes
             .iter()
-            .map(|[x, y]| {
-                self.between([pose.x + x * cos - y * sin, pose.y + x * sin + y * cos])
-            })
+            .map(|[x, y]| self.between([pose.x + x * cos - y * sin, pose.y + x * sin + y * cos]))
             .sum();
         sum / echoes.len().max(1) as f64
     }

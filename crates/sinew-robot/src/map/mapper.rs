@@ -292,7 +292,7 @@ impl Mapper {
     }
 
     fn judge(&mut self, guess: Pose, fit: Fit, agreement: Agreement) -> Outcome {
-        if agreement.known() < KNOWN {
+        if agreement.known() < KNOWN || agreement.share() >= FITS && agreement.fitting < FEWEST {
             return Outcome::New;
         }
         if agreement.share() < FITS {

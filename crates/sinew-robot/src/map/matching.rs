@@ -10,7 +10,7 @@ const FINEST: (f64, f64) = (0.001, 0.000_2);
 /// Echoes of the coarse search.
 const ROUGH_ECHOES: usize = 120;
 /// Places of the coarse search that are looked at closely.
-const CANDIDATES: usize = 4;
+const CANDIDATES: usize = 3;
 /// What a step away from where odometry says the robot is costs, a metre or radian of it: it
 /// decides where echoes do not, as along a corridor.
 const PRIOR: (f64, f64) = (0.1, 0.08);
@@ -100,11 +100,8 @@ pub(super) fn refined(field: &Field, around: Pose, from: Pose, echoes: &[[f64; 2
             (0.0, 0.0, radians),
             (0.0, 0.0, -radians),
         ] {
-            let pose = Pose {
-                x: fit.pose.x + dx,
-                y: fit.pose.y + dy,
-                heading: fit.pose.heading + turn,
-            };
+            let pose =
+                Pose { x: fit.pose.x + dx, y: fit.pose.y + dy, heading: fit.pose.heading + turn };
             let score = value(pose);
             if score > fit.score {
                 (fit, better) = (Fit { pose, score }, true);

@@ -95,6 +95,9 @@ pub(crate) struct Figures {
 pub(crate) struct Run {
     pub(crate) mapper: Mapper,
     pub(crate) outcomes: Vec<Outcome>,
+    /// The longest that a match took.
+    #[allow(dead_code, reason = "the bench tells it")]
+    pub(crate) slowest: Duration,
     random: fastrand::Rng,
     now: Instant,
     start: Pose,
@@ -119,6 +122,7 @@ impl Run {
         Run {
             mapper: Mapper::new(MapperSettings::default()),
             outcomes: Vec::new(),
+            slowest: Duration::ZERO,
             until_slip: 300,
             random,
             now: Instant::now(),
@@ -194,7 +198,9 @@ impl Run {
             let echoes = std::mem::take(&mut self.echoes);
             let began = self.now - TICK * TURN as u32;
             let scan = Scan { began, ended: self.now, echoes: &echoes };
+            let asked = Instant::now();
             self.outcomes.push(self.mapper.scan(&scan));
+            self.slowest = self.slowest.max(asked.elapsed());
             self.measure();
         }
     }
@@ -221,7 +227,8 @@ impl Run {
         let first = self.ticks % TURN * RAYS;
         for ray in 0..RAYS {
             let share = ray as f64 / RAYS as f64;
-            let moved = Pose { x: step.x * share, y: step.y * share, heading: step.heading * share };
+            let moved =
+                Pose { x: step.x * share, y: step.y * share, heading: step.heading * share };
             let at = before.then(moved);
             let angle = wrapped((first + ray) as f64 / (TURN * RAYS) as f64 * TAU);
             let noise: f64 = (0..12).map(|_| self.random.f64()).sum::<f64>() - 6.0;
@@ -297,16 +304,20 @@ fn walls(grid: &Grid, start: Pose) -> (f64, f64) {
                 }
                 let echo = [place[0] + distance * angle.cos(), place[1] + distance * angle.sin()];
                 let there = start.step_to(Pose { x: echo[0], y: echo[1], heading: 0.0 });
-                let near = (-1..=1).flat_map(|dx| (-1..=1).map(move |dy| (dx, dy))).any(|(x, y)| {
-                    let by = |step: i32| f64::from(step) * raster.resolution;
-                    grid.at([there.x + by(x), there.y + by(y)]) == Ground::Occupied
-                });
+                let near =
+                    (-1..=1).flat_map(|dx| (-1..=1).map(move |dy| (dx, dy))).any(|(x, y)| {
+                        let by = |step: i32| f64::from(step) * raster.resolution;
+                        grid.at([there.x + by(x), there.y + by(y)]) == Ground::Occupied
+                    });
                 seen += 1;
                 found += usize::from(near);
             }
         }
     }
-    (f64::from(right as u32) / f64::from(all as u32), f64::from(found as u32) / f64::from(seen as u32))
+    (
+        f64::from(right as u32) / f64::from(all as u32),
+        f64::from(found as u32) / f64::from(seen as u32),
+    )
 }
 
 /// Metres from a place to the next surface.

@@ -13,6 +13,8 @@ const MOST: usize = 4096;
 /// How much earlier than the first pose an echo may be.
 const SLACK: Duration = Duration::from_millis(100);
 
+/// Longest step between two poses, metres.
+const JUMP: f64 = 2.0;
 /// How much of an error is learnt from a turn: more from the first ones.
 const LEARNT: f64 = 0.03;
 /// Wheels are not wrong by more than this: of the way, of a turn, and in radians a metre.
@@ -51,6 +53,8 @@ impl Track {
             self.poses.pop_front();
         }
         let step = self.raw.replace(pose).map_or(Pose::default(), |last| last.step_to(pose));
+        // So far at once is no way: odometry began anew, and from here it counts again.
+        let step = if step.x.hypot(step.y) <= JUMP { step } else { Pose::default() };
         let scale = self.scale;
         let step = Pose {
             x: step.x * (1.0 + scale.way),
