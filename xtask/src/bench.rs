@@ -1,5 +1,5 @@
-//! Benches: the codecs, the reduction of recordings and maps, with numpy to compare against where it can
-//! be had, then the daemon.
+//! Benches: the codecs, the reduction of recordings and maps, with numpy to compare against where it
+//! can be had, then the daemon.
 
 use std::{env, path::PathBuf, process::Command};
 
