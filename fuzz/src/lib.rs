@@ -1,5 +1,5 @@
-//! What must hold for every input of `sinew-wire`, for every motion from a file and for everything
-//! that a client sends a simulated G1, and a driver that looks for an input that breaks it.
+//! What must hold for every input of `sinew-wire`, for every motion and every map from a file, and for
+//! everything that a client sends a simulated G1, and a driver that looks for an input that breaks it.
 //!
 //! Each target has seeds from `vectors/` and an `exercise` that panics when an
 //! invariant fails. The same targets run under the mutation [`driver`] and
@@ -10,6 +10,7 @@ pub mod driver;
 pub mod explain;
 pub mod g1;
 pub mod gd32;
+pub mod map;
 pub mod motion;
 mod mutation;
 pub mod session;
@@ -43,6 +44,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "motion", seeds: motion::seeds, exercise: motion::exercise },
     Target { name: "g1", seeds: g1::seeds, exercise: g1::exercise },
     Target { name: "session", seeds: session::seeds, exercise: session::exercise },
+    Target { name: "map", seeds: map::seeds, exercise: map::exercise },
     Target { name: "explain", seeds: explain::seeds, exercise: explain::exercise },
 ];
 

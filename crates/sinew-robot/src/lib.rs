@@ -9,6 +9,7 @@ pub mod capability;
 pub mod component;
 pub mod drive;
 pub mod lidar;
+pub mod map;
 pub mod mapping;
 pub mod ops;
 mod order;

@@ -25,6 +25,7 @@ mod state;
 
 pub use command::Command;
 pub use event::{DockEvent, Event, Output};
+pub(crate) use odometry::wrapped;
 pub use session::Session;
 pub use settings::Settings;
 pub use state::{Counters, DockPhase, LinkState, Pose, State, Velocity};

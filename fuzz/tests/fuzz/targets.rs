@@ -50,6 +50,11 @@ fn motion_holds_for_seeds_and_2000_mutations() {
 }
 
 #[test]
+fn map_holds_for_seeds_and_2000_mutations() {
+    holds("map");
+}
+
+#[test]
 fn explain_holds_for_seeds_and_2000_mutations() {
     holds("explain");
 }

@@ -84,7 +84,7 @@ impl Session {
 }
 
 /// An angle between -π and π.
-pub(super) fn wrapped(angle: f64) -> f64 {
+pub(crate) fn wrapped(angle: f64) -> f64 {
     let turned = angle.rem_euclid(TAU);
     if turned > PI { turned - TAU } else { turned }
 }

@@ -1,6 +1,8 @@
 //! `sinew map`: maps that a robot makes, and walking in them.
 
+mod convert;
 mod download;
+mod file;
 mod info;
 mod walk;
 
@@ -44,8 +46,13 @@ enum Verb {
         /// What to call it; the date if not given.
         name: Option<String>,
     },
-    /// How mapping goes, and where the robot is.
-    Info,
+    /// How mapping goes, and where the robot is; or what is in a file.
+    Info {
+        /// A PCD or PLY file, or SLAM messages: no robot is asked.
+        file: Option<PathBuf>,
+    },
+    /// Turn a file of points into one of another format.
+    Convert(convert::Args),
     /// Load a map that the robot stores.
     #[command(allow_negative_numbers = true)]
     Relocate {
@@ -110,10 +117,16 @@ impl From<Place> for Pose {
 }
 
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
+    match &args.verb {
+        Verb::Info { file: Some(path) } => return file::show(path, json),
+        Verb::Convert(convert) => return convert::run(convert, json),
+        _ => {}
+    }
     let request = match args.verb {
         Verb::Start => Request::Start,
         Verb::Stop { ref name } => Request::Stop { name: name.clone() },
-        Verb::Info => Request::Info,
+        // Of a file it is answered above, and to convert one asks nothing of a robot.
+        Verb::Info { .. } | Verb::Convert(_) => Request::Info,
         Verb::Relocate { ref map, place } => {
             Request::Relocate { map: map.clone(), pose: place.into() }
         }

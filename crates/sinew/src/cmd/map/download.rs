@@ -61,7 +61,7 @@ pub(super) fn run(
                 Box::new(get(client, daemon.token(), &robot, wanted.name, &kept)?)
             }
         };
-        let written = write(&mut map, data["bytes"].as_u64(), wanted)?;
+        let written = write(&mut map, data["bytes"].as_u64(), wanted.file, wanted.force)?;
         if file == Path::new("-") {
             return Ok(DONE);
         }
@@ -79,8 +79,13 @@ pub(super) fn run(
 }
 
 /// Writes the map. A file is there whole or not at all.
-fn write(map: &mut dyn Read, bytes: Option<u64>, wanted: &Wanted<'_>) -> anyhow::Result<u64> {
-    let Some(file) = wanted.file.filter(|file| *file != Path::new("-")) else {
+pub(super) fn write(
+    map: &mut dyn Read,
+    bytes: Option<u64>,
+    file: Option<&Path>,
+    force: bool,
+) -> anyhow::Result<u64> {
+    let Some(file) = file.filter(|file| *file != Path::new("-")) else {
         return copy(map, &mut io::stdout().lock(), bytes);
     };
     let shown = || format!("cannot write {}", file.display());
@@ -91,7 +96,7 @@ fn write(map: &mut dyn Read, bytes: Option<u64>, wanted: &Wanted<'_>) -> anyhow:
     let mut beside = beside.with_context(shown)?;
     let written = copy(map, beside.as_file_mut(), bytes)?;
     beside.as_file().sync_all().with_context(shown)?;
-    match wanted.force {
+    match force {
         true => drop(beside.persist(file).with_context(shown)?),
         false => drop(beside.persist_noclobber(file).with_context(shown)?),
     }
