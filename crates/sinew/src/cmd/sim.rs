@@ -54,7 +54,7 @@ enum Robot {
     },
     /// A Unitree G1 that is taught by datagrams and over WebRTC.
     #[cfg(feature = "g1")]
-    G1(G1),
+    G1(Box<G1>),
 }
 
 #[cfg(feature = "g1")]
