@@ -14,9 +14,12 @@ const ALL: Duration = Duration::from_secs(86_400);
 
 pub(super) struct Way {
     pub(super) ports: Ports,
-    /// What happens to datagrams that come, and to those that go; with source and destination.
-    faults: Option<Box<[FaultyDatagrams<(SocketAddr, SocketAddr)>; 2]>>,
+    /// What happens to datagrams that come, and to those that go.
+    faults: Option<Box<[FaultyDatagrams<Ends>; 2]>>,
 }
+
+/// Source and destination.
+type Ends = (SocketAddr, SocketAddr);
 
 impl Way {
     pub(super) const fn new(ports: Ports) -> Self {
@@ -53,22 +56,14 @@ impl Way {
     }
 
     /// Holds a datagram back that came, if anything can happen to it; whether it does.
-    pub(super) fn hold(
-        &mut self,
-        now: Instant,
-        ways: (SocketAddr, SocketAddr),
-        bytes: &[u8],
-    ) -> bool {
+    pub(super) fn hold(&mut self, now: Instant, ends: Ends, bytes: &[u8]) -> bool {
         let Some(faults) = &mut self.faults else { return false };
-        faults[0].send_with(now, ways, bytes);
+        faults[0].send_with(now, ends, bytes);
         true
     }
 
     /// The next datagram that came and was held back until now.
-    pub(super) fn next_held(
-        &mut self,
-        now: Instant,
-    ) -> Option<((SocketAddr, SocketAddr), Vec<u8>)> {
+    pub(super) fn next_held(&mut self, now: Instant) -> Option<(Ends, Vec<u8>)> {
         self.faults.as_mut()?[0].receive_with(now)
     }
 
