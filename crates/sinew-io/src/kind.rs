@@ -266,7 +266,10 @@ pub fn unknown_key(place: &str, key: &str, known: &[&str]) -> String {
 
 /// Settings as a table.
 pub fn table(settings: &impl Serialize) -> Settings {
-    crate::report::members(settings)
+    let mut table = crate::report::members(settings);
+    // What is not set does not stand in a file, either.
+    table.retain(|_, value| !value.is_null());
+    table
 }
 
 /// Refuses a number that is out of range.

@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | [`VoxelMap`] | a G1's clouds | cells of 5 cm, in blocks that are streamed as they change |
 //! | [`Mapper`] | a vacuum's odometry and lidar | a [`Grid`] of 5 cm, and where the robot is in it |
-//! | [`file`] | | points and pictures in the formats of others |
+//! | [`mod@file`] | | points and pictures in the formats of others |
 
 mod field;
 pub mod file;

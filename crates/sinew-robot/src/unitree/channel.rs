@@ -114,6 +114,10 @@ impl Session {
             self.slam_lost(&refusal);
             self.downloads_failed(&refusal);
             self.recording_cut(now);
+            // Its client cannot watch it: it is ended as soon as there is a channel again.
+            if self.walking.may_walk() && !self.state.mapping.paused {
+                self.end_walk(now, "the robot was lost on its way");
+            }
             self.forget_body();
             self.stopping_cut(now);
         }

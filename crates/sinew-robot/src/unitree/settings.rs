@@ -34,7 +34,7 @@ impl Settings {
             validation: Duration::from_secs(10),
             silence: Duration::from_secs(5),
             orphan: Duration::from_secs(60),
-            largest_file: 256 << 20,
+            largest_file: 64 << 20,
         }
     }
 }

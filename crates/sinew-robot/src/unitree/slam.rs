@@ -324,6 +324,7 @@ impl Session {
             return;
         };
         (self.state.pose, self.state.pose_seen) = (Some(pose), Some(now));
+        self.walking.placed(now, pose);
         self.event(Event::Odometry { pose });
     }
 

@@ -1,11 +1,17 @@
 //! The session as the pump knows it.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use sinew_wire::unitree::Form;
 
 use super::{Event, LinkState, Reply, Request, Session, State};
 use crate::{NoJob, Order, OrderKind, Origin, Output, RequestId};
+
+/// How long a walk may go unwatched.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 impl crate::Session for Session {
     type Request = Request;
@@ -70,6 +76,18 @@ impl crate::Session for Session {
             OrderKind::Released => self.released(now, order),
         }
         self.advance(now);
+    }
+
+    /// A robot that walks is watched: a computer that slept does not.
+    fn longest_pause(&self) -> Option<Duration> {
+        self.walking.may_walk().then_some(LONGEST_PAUSE)
+    }
+
+    fn paused(&mut self, now: Instant, late: Duration) {
+        if self.walking.may_walk() && !self.state.link.is_ending() {
+            let why = format!("this computer did not run for {:.1} s", late.as_secs_f64());
+            self.end_walk(now, &why);
+        }
     }
 
     fn close(&mut self, now: Instant, by: &Arc<str>) {

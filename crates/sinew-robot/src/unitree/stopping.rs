@@ -62,6 +62,14 @@ struct Part {
     until: Instant,
 }
 
+impl Part {
+    /// A part that is yet to be sent.
+    fn new(next: Instant, until: Instant) -> Self {
+        let (what, may_resume) = (What::Play, false);
+        Part { what, may_resume, first: None, next, answered: None, refused: None, until }
+    }
+}
+
 #[derive(Debug)]
 struct Asked {
     id: RequestId,
@@ -227,15 +235,9 @@ impl Session {
                     part.until = part.until.max(until);
                     part.may_resume &= may_resume;
                 }
-                None => stopping.parts.push(Part {
-                    what: *what,
-                    may_resume,
-                    first: None,
-                    next: now,
-                    answered: None,
-                    refused: None,
-                    until,
-                }),
+                None => {
+                    stopping.parts.push(Part { may_resume, what: *what, ..Part::new(now, until) })
+                }
             }
         }
         self.state.stopping = Some(Arc::clone(&stopping.by));

@@ -15,11 +15,21 @@ const FRESH: Duration = Duration::from_secs(2);
 /// A robot that says for so long that it has arrived has not only not set out yet.
 const ARRIVED_FOR: Duration = Duration::from_secs(3);
 
+/// A walk that is under way this soon after a channel was opened was begun by a client that has
+/// gone: a robot has one client.
+const FOUND: Duration = Duration::from_secs(10);
+/// A robot that stands keeps within this, metres: its place is not told exactly.
+const STILL: f64 = 0.1;
+/// A robot that was told to stand has come to rest by then.
+const REST: Duration = Duration::from_millis(700);
+
 /// A walk, and what the robot says about walking.
 #[derive(Debug, Default)]
 pub(super) struct Walking {
     walk: Option<Walk>,
     said: Option<Said>,
+    /// Where the robot was when it had last moved, and when that was.
+    rests: Option<(Pose, Instant)>,
 }
 
 /// A walk that was asked for here.
@@ -47,6 +57,10 @@ impl Said {
     fn moves(&self) -> bool {
         self.arrived == Some(false) && self.paused != Some(true)
     }
+
+    fn stands(&self) -> bool {
+        self.paused == Some(true) || self.arrived == Some(true)
+    }
 }
 
 impl Walking {
@@ -68,10 +82,32 @@ impl Walking {
         self.said.is_some_and(|said| said.at > since && said.moves())
     }
 
+    /// The robot says where it is.
+    pub(super) fn placed(&mut self, now: Instant, pose: Pose) {
+        let moved = |(at, _): (Pose, Instant)| (pose.x - at.x).hypot(pose.y - at.y) > STILL;
+        if self.rests.is_none_or(moved) {
+            self.rests = Some((pose, now));
+        }
+    }
+
+    /// Whether its place changes though it should have come to rest after this.
+    pub(super) fn drifts_since(&self, stopped: Instant) -> bool {
+        self.rests.is_some_and(|(_, moved)| moved > later(stopped, REST))
+    }
+
+    /// When it can be said whether it has come to rest.
+    pub(super) fn at_rest(stopped: Instant) -> Instant {
+        later(stopped, REST + REST)
+    }
+
     /// Whether it said after a time that it stands.
     pub(super) fn stands_since(&self, since: Instant) -> bool {
-        let stands = |said: &Said| said.paused == Some(true) || said.arrived == Some(true);
-        self.said.is_some_and(|said| said.at > since && stands(&said))
+        self.said.is_some_and(|said| said.at > since && said.stands())
+    }
+
+    /// Whether that is what it said last.
+    pub(super) fn stands_now(&self, now: Instant) -> bool {
+        self.said.is_some_and(|said| now < later(said.at, FRESH) && said.stands())
     }
 }
 
@@ -130,7 +166,14 @@ impl Session {
         mapping.percent = percent.filter(|percent| percent.is_finite());
         mapping.paused = paused.unwrap_or(mapping.paused);
         mapping.walking = said.moves() || self.walking.walk.is_some();
-        let Some(walk) = &mut self.walking.walk else { return };
+        let Some(walk) = &mut self.walking.walk else {
+            let new = self.channel.validated_at().is_some_and(|at| now < later(at, FOUND));
+            if said.moves() && new && !self.stops_walk() {
+                self.event(Event::Walking { to: None });
+                self.end_walk(now, "it was on its way when it was found, and its client has gone");
+            }
+            return;
+        };
         walk.moved |= said.moves();
         // Before it has set out, the robot speaks of the walk before.
         let counts = walk.moved || now >= later(walk.sent, ARRIVED_FOR);
@@ -158,7 +201,7 @@ impl Session {
 
     /// What the robot said counts for nothing on another channel; the walk may go on.
     pub(super) fn forget_walk_words(&mut self) {
-        self.walking.said = None;
+        (self.walking.said, self.walking.rests) = (None, None);
         self.state.mapping.percent = None;
     }
 }

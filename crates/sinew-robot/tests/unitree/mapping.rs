@@ -1,5 +1,7 @@
 //! Maps, and walking in them.
 
+use std::time::Duration;
+
 use serde_json::json;
 use sinew_robot::{
     Code, OrderKind, Session as _,
@@ -292,6 +294,82 @@ fn a_deaf_robot_is_told_to_stand_until_it_hears() {
     bench.robot.deaf.clear();
     bench.run(1000);
     assert!(bench.robot.is_still());
+}
+
+#[test]
+fn a_walk_that_is_found_on_connecting_is_ended() {
+    let mut bench = located();
+    bench.map(go(9.0, 2.0));
+    bench.run(500);
+    let robot = std::mem::replace(&mut bench.robot, crate::robot::Robot::new());
+    // Another daemon: the one before was killed, and its robot walks on.
+    let mut bench = Bench::new();
+    bench.robot = robot;
+    let mut bench = bench.opened();
+    bench.run(2500);
+    assert!(bench.robot.is_still() && bench.robot.walk.is_none());
+}
+
+#[test]
+fn a_walk_does_not_outlast_its_link() {
+    let mut bench = located();
+    bench.map(go(9.0, 2.0));
+    bench.run(500);
+    bench.cut("a pulled cable");
+    bench.run(1000);
+    bench.open();
+    bench.run(2500);
+    assert!(bench.robot.is_still() && bench.robot.walk.is_none());
+    assert!(!bench.session.state().mapping.walking);
+}
+
+#[test]
+fn a_walk_ends_when_this_computer_slept() {
+    let mut bench = located();
+    assert_eq!(bench.session.longest_pause(), None, "nothing moves");
+    bench.map(go(9.0, 2.0));
+    bench.run(500);
+    assert!(bench.session.longest_pause().is_some_and(|longest| longest <= Duration::from_secs(1)));
+    bench.session.paused(bench.now, Duration::from_secs(3));
+    bench.run(1500);
+    assert!(bench.robot.is_still() && bench.robot.walk.is_none());
+}
+
+#[test]
+fn an_answer_is_not_believed_while_the_robot_goes_on() {
+    for untold in [false, true] {
+        let mut bench = located();
+        if untold {
+            // It does not tell how walking goes, only where it is.
+            bench.robot.missing.insert("rt/slam_info".into());
+        }
+        bench.map(go(9.5, 2.0));
+        bench.run(500);
+        bench.robot.hollow.extend([1201, 1901]);
+        bench.order(OrderKind::Stop, 2);
+        bench.run(3000);
+        let calls = bench.robot.calls(1201).len() + bench.robot.calls(1901).len();
+        assert!(calls > 6, "{untold}: {calls} calls: it goes on");
+        assert!(bench.session.state().stopping.is_some());
+        bench.robot.hollow.clear();
+        bench.run(3000);
+        assert!(bench.robot.is_still(), "{untold}");
+        assert!(bench.session.state().stopping.is_none());
+    }
+}
+
+#[test]
+fn a_walk_that_cannot_be_paused_loses_its_map() {
+    let mut bench = Bench::ready();
+    bench.map(Request::Start);
+    bench.run(500);
+    bench.map(go(9.0, 0.0));
+    bench.run(500);
+    bench.robot.codes.insert(1201, 3203);
+    bench.robot.hollow.insert(1201);
+    bench.order(OrderKind::Stop, 2);
+    bench.run(4500);
+    assert!(bench.robot.is_still() && bench.robot.walk.is_none());
 }
 
 #[test]

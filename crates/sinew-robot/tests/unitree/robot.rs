@@ -32,6 +32,8 @@ pub(crate) struct Robot {
     pub(crate) silent: HashSet<i64>,
     /// Calls that are neither answered nor carried out.
     pub(crate) deaf: HashSet<i64>,
+    /// Calls that it says it has done, and has not.
+    pub(crate) hollow: HashSet<i64>,
     /// Topics that it does not have.
     pub(crate) missing: HashSet<String>,
     pub(crate) answers_probes: bool,
@@ -84,6 +86,7 @@ impl Robot {
             codes: HashMap::new(),
             silent: HashSet::new(),
             deaf: HashSet::new(),
+            hollow: HashSet::new(),
             missing: HashSet::new(),
             answers_probes: true,
             publishes: true,
@@ -280,6 +283,7 @@ impl Robot {
             )
         };
         match api {
+            api if self.hollow.contains(&api) => {}
             1801 => self.mapping = true,
             1802 => {
                 let address = data["address"].as_str().unwrap();

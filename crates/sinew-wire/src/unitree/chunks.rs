@@ -112,9 +112,10 @@ impl Assembly {
             let wanted = Wanted::Exactly(last.total.into());
             return Err(Error::new("total_chunk_num", wanted, number(chunk.total)));
         }
-        if chunk.index > self.limits.chunks {
+        // At the first piece: what cannot end well is not begun.
+        if chunk.total.max(chunk.index) > self.limits.chunks {
             let wanted = Wanted::AtMost(self.limits.chunks.into());
-            return Err(Error::new("chunk_index", wanted, number(chunk.index)));
+            return Err(Error::new("total_chunk_num", wanted, number(chunk.total)));
         }
         let free = self.limits.bytes.saturating_sub(self.bytes.len());
         if bytes.len() > free {

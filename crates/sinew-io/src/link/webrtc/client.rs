@@ -18,6 +18,8 @@ use super::{
 };
 use crate::link::poller::Poller;
 
+/// A channel that lasted less ended of itself.
+const SHORT: Duration = Duration::from_secs(10);
 /// How long to wait after a robot answered and no channel came of it.
 const AGAIN: Duration = Duration::from_secs(2);
 /// From the seed of a connection's faults to that of the next.
@@ -48,6 +50,8 @@ pub struct WebRtcLink {
     threads: Arc<()>,
     state: State,
     manners: Manners,
+    /// When the last channel was open.
+    opened: Option<Instant>,
     /// When [`Link::open`] has something to do.
     act: Option<Instant>,
     /// What happens to datagrams; each connection has other luck.
@@ -72,6 +76,7 @@ impl WebRtcLink {
             threads: Arc::new(()),
             state: State::Closed(None),
             manners: Manners::default(),
+            opened: None,
             act: None,
             faults: None,
         })
@@ -92,11 +97,13 @@ impl WebRtcLink {
     }
 
     /// Notices when the channel is gone.
-    fn settle(&mut self) -> io::Result<()> {
+    fn settle(&mut self, now: Instant) -> io::Result<()> {
         let State::Open(connection) = &self.state else { return Ok(()) };
         let Some(words) = connection.down() else { return Ok(()) };
         let error = io::Error::new(io::ErrorKind::ConnectionReset, words);
-        self.state = State::Closed(None);
+        // One that ends as soon as it is there may do so each time.
+        let soon = self.opened.is_some_and(|opened| now < opened + SHORT);
+        self.state = State::Closed(soon.then(|| now + AGAIN));
         Err(error)
     }
 
@@ -149,6 +156,7 @@ impl Link for WebRtcLink {
         match std::mem::replace(&mut self.state, State::Closed(None)) {
             State::Opening(connection) if stage == Stage::Open => {
                 self.state = State::Open(connection);
+                self.opened = Some(now);
                 Ok(())
             }
             state => {
@@ -171,7 +179,7 @@ impl Link for WebRtcLink {
         if !self.is_open() {
             self.act = Some(now);
         }
-        self.settle()
+        self.settle(now)
     }
 
     fn receive(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<Option<(usize, Form)>> {
@@ -181,7 +189,7 @@ impl Link for WebRtcLink {
         }
         let received = connection.receive(buffer);
         if received.is_none() {
-            self.settle()?;
+            self.settle(now)?;
         }
         Ok(received)
     }
@@ -191,7 +199,7 @@ impl Link for WebRtcLink {
             return Err(io::ErrorKind::NotConnected.into());
         };
         let sent = connection.send(now, form, bytes);
-        self.settle()?;
+        self.settle(now)?;
         sent
     }
 
@@ -199,7 +207,7 @@ impl Link for WebRtcLink {
         if let State::Open(connection) = &mut self.state {
             connection.advance(now);
         }
-        self.settle()
+        self.settle(now)
     }
 
     fn close(&mut self) {

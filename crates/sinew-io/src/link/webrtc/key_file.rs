@@ -1,5 +1,5 @@
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, Read},
     os::unix::fs::PermissionsExt,
     path::Path,
@@ -25,6 +25,11 @@ impl KeyFile {
         let named = |error: io::Error| {
             io::Error::new(error.kind(), format!("key_file {}: {error}", path.display()))
         };
+        // Opening a pipe would wait for its other end.
+        if !fs::metadata(path).map_err(named)?.is_file() {
+            let what = io::Error::new(io::ErrorKind::InvalidInput, "wanted a file");
+            return Err(named(what));
+        }
         let file = File::open(path).map_err(named)?;
         let mode = file.metadata().map_err(named)?.permissions().mode();
         let mut text = String::new();

@@ -9,7 +9,7 @@ use sinew_wire::unitree::{
 };
 
 use super::{
-    super::{Event, LinkState, Phase, Session, calls::Purpose, words},
+    super::{Event, LinkState, Phase, Session, calls::Purpose, walk::Walking, words},
     Asked, BOUND, CLOSING_BOUND, KEPT, Part, Stopping, What,
 };
 use crate::{Code, Refusal, later};
@@ -20,6 +20,8 @@ const AGAIN: Duration = Duration::from_millis(100);
 const ANSWERED_AGAIN: Duration = Duration::from_millis(400);
 /// A walk is closed this long after it was to pause, whatever the robot says about pausing.
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
+/// A robot that tells where it is does so ten times a second.
+const POSES: Duration = Duration::from_secs(1);
 /// A new channel brings the arms' state within this time, or not at all.
 const STATE_WITHIN: Duration = Duration::from_secs(2);
 
@@ -38,6 +40,13 @@ impl Session {
         let pause = parts.iter().find(|part| part.what == What::Pause);
         let pauses = pause
             .is_some_and(|part| part.first.is_none_or(|first| now < later(first, PAUSE_FIRST)));
+        // A robot that does not stand when it is told to loses its way, and a map if need be.
+        if let Some(part) = pause.filter(|part| !part.may_resume)
+            && part.first.is_some_and(|first| now >= later(first, PAUSE_FIRST * 2))
+            && !parts.iter().any(|part| part.what == What::Close)
+        {
+            parts.push(Part { what: What::Close, ..Part::new(now, later(now, BOUND)) });
+        }
         let closes = parts.iter().any(|part| part.what == What::Close);
         parts.retain_mut(|part| match self.part_outcome(now, part, stopping.closed) {
             None => {
@@ -69,11 +78,11 @@ impl Session {
         let over = part.first.is_some_and(|first| match part.what {
             What::Play => self.arms_ended(now, part, first, Phase::Playing),
             What::Record => self.arms_ended(now, part, first, Phase::Recording),
-            What::Pause => self.stands(part, first),
-            What::Close => {
-                part.answered.is_some()
-                    && (part.refused.is_none() || !self.walking.walks_since(first))
-            }
+            What::Pause => self.stands(now, part, first),
+            What::Close => part.answered.is_some_and(|answered| {
+                let refused = part.refused.is_some() && self.walking.walks_since(first);
+                !refused && self.rests(now, answered)
+            }),
         });
         if over {
             return Some(Ok(()));
@@ -111,12 +120,21 @@ impl Session {
         }
     }
 
-    /// Whether the robot stands: it says so, or answered and does not say otherwise.
-    fn stands(&self, part: &Part, first: Instant) -> bool {
+    /// Whether the robot stands by its own word, or its place does not change. One that tells
+    /// neither is believed.
+    fn rests(&self, now: Instant, answered: Instant) -> bool {
+        let told = self.state.pose_seen.is_some_and(|seen| later(seen, POSES) > answered);
+        let still = now >= Walking::at_rest(answered) && !self.walking.drifts_since(answered);
+        self.walking.stands_now(now) || !told || still
+    }
+
+    /// Whether the robot stands: it says so, or answered and shows nothing else.
+    fn stands(&self, now: Instant, part: &Part, first: Instant) -> bool {
         let says_moving = self.walking.walks_since(part.answered.unwrap_or(first));
         let answered = part.answered.is_some() && part.refused.is_none();
         let refused = part.refused.is_some() && !self.walking.may_walk();
-        self.walking.stands_since(first) || ((answered || refused) && !says_moving)
+        let rests = part.answered.is_some_and(|answered| self.rests(now, answered));
+        self.walking.stands_since(first) || ((answered || refused) && !says_moving && rests)
     }
 
     /// Sends a part again when it is time to.

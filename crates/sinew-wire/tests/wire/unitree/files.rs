@@ -44,13 +44,13 @@ fn a_piece_out_of_order_ends_it() {
 #[test]
 fn bytes_and_pieces_are_bounded_whatever_is_declared() {
     let mut assembly = Assembly::new(LIMITS);
-    assert_eq!(assembly.push(piece(1, u32::MAX), &[0; 1000]), Ok(None));
-    assert_eq!(refused(assembly.push(piece(2, u32::MAX), &[0])), "chunk");
-    let mut assembly = Assembly::new(LIMITS);
-    for index in 1..=10 {
-        assert_eq!(assembly.push(piece(index, u32::MAX), &[]), Ok(None));
+    assert_eq!(assembly.push(piece(1, 10), &[0; 1000]), Ok(None));
+    assert_eq!(refused(assembly.push(piece(2, 10), &[0])), "chunk");
+    // At once, and not only when so many have come.
+    for total in [11, u32::MAX] {
+        let first = Assembly::new(LIMITS).push(piece(1, total), &[]);
+        assert_eq!(refused(first), "total_chunk_num");
     }
-    assert_eq!(refused(assembly.push(piece(11, u32::MAX), &[])), "chunk_index");
 }
 
 #[test]
