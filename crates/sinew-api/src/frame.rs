@@ -108,10 +108,11 @@ pub enum Error {
     Number,
 }
 
-/// The frame of a cloud as its robot sent it.
-pub fn of_cloud(cloud: &Cloud, time_us: u64, epoch: u32) -> Vec<u8> {
-    let Cloud { sequence, origin, unit, points, pose, frame } = cloud;
-    let (sequence, pose, origin, unit) = (*sequence, *pose, *origin, *unit);
+/// The frame of a cloud as its robot sent it. Clouds are counted anew with each map; `sequence` is
+/// the topic's.
+pub fn of_cloud(cloud: &Cloud, sequence: u64, time_us: u64, epoch: u32) -> Vec<u8> {
+    let Cloud { origin, unit, points, pose, frame, .. } = cloud;
+    let (pose, origin, unit) = (*pose, *origin, *unit);
     let header = Header { sequence, time_us, epoch, robot: 0, name: frame, pose, origin, unit };
     self::cloud(&header, points)
 }

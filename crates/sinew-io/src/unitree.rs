@@ -14,7 +14,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sinew_api::frame::{self, Header};
+use sinew_api::frame;
 use sinew_robot::{
     Order, OrderKind, Origin, Refusal,
     capability::{
@@ -203,17 +203,9 @@ impl Teller {
 
     /// A cloud as a frame of its topic.
     fn frame(&self, cloud: &Cloud) -> Vec<u8> {
-        let header = Header {
-            sequence: self.clouds.fetch_add(1, Ordering::Relaxed) + 1,
-            time_us: timestamp_us(),
-            epoch: self.maps.load(Ordering::Relaxed),
-            name: &cloud.frame,
-            pose: cloud.pose,
-            origin: cloud.origin,
-            unit: cloud.unit,
-            ..Header::default()
-        };
-        frame::cloud(&header, &cloud.points)
+        let sequence = self.clouds.fetch_add(1, Ordering::Relaxed) + 1;
+        let epoch = self.maps.load(Ordering::Relaxed);
+        frame::of_cloud(cloud, sequence, timestamp_us(), epoch)
     }
 }
 

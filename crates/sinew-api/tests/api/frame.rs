@@ -49,7 +49,7 @@ fn a_cloud_is_sent_as_it_came() {
         pose: None,
         frame: "odom".into(),
     };
-    let bytes = frame::of_cloud(&cloud, 77, 2);
+    let bytes = frame::of_cloud(&cloud, cloud.sequence, 77, 2);
     let frame = Frame::read(&bytes).unwrap();
     let origin = [1.0, 2.0, 3.0];
     let header = Header {

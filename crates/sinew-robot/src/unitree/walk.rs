@@ -107,7 +107,12 @@ impl Walking {
 
     /// Whether that is what it said last.
     pub(super) fn stands_now(&self, now: Instant) -> bool {
-        self.said.is_some_and(|said| now < later(said.at, FRESH) && said.stands())
+        self.says(now).is_some_and(|said| said.stands())
+    }
+
+    /// What the robot said, while it counts.
+    fn says(&self, now: Instant) -> Option<Said> {
+        self.said.filter(|said| now.saturating_duration_since(said.at) < FRESH)
     }
 }
 
@@ -130,8 +135,7 @@ impl Session {
 
     /// Whether the robot is on its way without having been asked to here.
     pub(super) fn walks_by_itself(&self, now: Instant) -> bool {
-        let fresh = |said: &Said| now.saturating_duration_since(said.at) < FRESH;
-        self.walking.said.filter(fresh).is_some_and(|said| said.moves())
+        self.walking.says(now).is_some_and(|said| said.moves())
     }
 
     pub(super) fn walk_due(&self) -> Option<Instant> {
