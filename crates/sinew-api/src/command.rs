@@ -94,7 +94,7 @@ pub enum Topic {
 }
 
 /// The topics of frames, as bytes.
-pub const FRAMES: [&str; 2] = ["cloud", "map"];
+pub const FRAMES: [&str; 3] = ["cloud", "map", "messages"];
 
 impl Command {
     /// The message, to which `robot`, `req` and `confirm` may be added. [`Request::parse`] gives

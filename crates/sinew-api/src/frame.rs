@@ -1,10 +1,11 @@
-//! Frames of the topics `cloud` and `map`: a header, then points. All of it is little-endian.
+//! Frames of the topics `cloud`, `map` and `messages`: a header, then points, or a message. All of it
+//! is little-endian.
 //!
 //! ```text
 //!  0  version u8 = 1, kind u8, header length u16 (a multiple of 8), count u32
 //!  8  sequence number u64
 //! 16  time u64, microseconds since 1970
-//! 24  epoch u32, robot u16, flags u8 (1: the pose is known), length of the name u8
+//! 24  epoch u32, robot u16, flags u8 (1: the pose is known, 2: flat), length of the name u8
 //! 32  origin x, y, z f64, metres
 //! 56  unit f64, metres
 //! 64  pose x, y, z f64, metres, yaw f64, radians
@@ -25,6 +26,11 @@ use sinew_robot::{
 pub const FIXED: usize = 96;
 const VERSION: u8 = 1;
 const POSE_KNOWN: u8 = 1;
+const FLAT: u8 = 2;
+/// The longest frame of a map, bytes.
+pub const LONGEST: usize = 256_000;
+/// Points of a map from which on a frame of it gets no further block, which has up to 512.
+pub const MAP_POINTS: usize = (LONGEST - FIXED - 256) / 8 - 512;
 
 const HEADER_LENGTH: Range<usize> = 2..4;
 const COUNT: Range<usize> = 4..8;
@@ -45,6 +51,9 @@ pub enum Kind {
     Cloud = 1,
     /// Cells along x, y, z, and the age in tenths of a second.
     Map = 2,
+    /// No points, but the bytes of a message as it came from the robot; the header's name says
+    /// whether it is `text` or `binary`.
+    Message = 3,
 }
 
 /// What stands before the points.
@@ -66,6 +75,8 @@ pub struct Header<'a> {
     pub origin: [f64; 3],
     /// A step, metres.
     pub unit: f64,
+    /// A map of the ground: z is 0 where it is free and 1 where something stands.
+    pub is_flat: bool,
 }
 
 /// A frame that was checked.
@@ -113,7 +124,8 @@ pub enum Error {
 pub fn of_cloud(cloud: &Cloud, sequence: u64, time_us: u64, epoch: u32) -> Vec<u8> {
     let Cloud { origin, unit, points, pose, frame, .. } = cloud;
     let (pose, origin, unit) = (*pose, *origin, *unit);
-    let header = Header { sequence, time_us, epoch, robot: 0, name: frame, pose, origin, unit };
+    let header =
+        Header { sequence, time_us, epoch, name: frame, pose, origin, unit, ..Header::default() };
     self::cloud(&header, points)
 }
 
@@ -127,20 +139,38 @@ pub fn map(header: &Header<'_>, points: &[[u16; 4]]) -> Vec<u8> {
     write(Kind::Map, header, points)
 }
 
+/// A frame of topic `messages`.
+pub fn message(header: &Header<'_>, bytes: &[u8]) -> Vec<u8> {
+    let header = Header { unit: 1.0, ..header.clone() };
+    let mut frame = begin(Kind::Message, &header, bytes.len());
+    frame.extend_from_slice(bytes);
+    frame
+}
+
 fn write<const N: usize>(kind: Kind, header: &Header<'_>, points: &[[u16; N]]) -> Vec<u8> {
+    let mut frame = begin(kind, header, points.len());
+    for number in points.as_flattened() {
+        frame.extend_from_slice(&number.to_le_bytes());
+    }
+    frame
+}
+
+/// The header, and room for this many points.
+fn begin(kind: Kind, header: &Header<'_>, count: usize) -> Vec<u8> {
     let name = shown(header.name);
     let length = (FIXED + name.len()).next_multiple_of(8);
-    let mut frame = Vec::with_capacity(length + points.len() * kind.point());
+    let mut frame = Vec::with_capacity(length + count * kind.point());
     frame.resize(length, 0);
     (frame[0], frame[1]) = (VERSION, kind as u8);
     // A name has at most 255 bytes, and no memory holds more points than u32 counts.
     frame[HEADER_LENGTH].copy_from_slice(&(length as u16).to_le_bytes());
-    frame[COUNT].copy_from_slice(&(points.len() as u32).to_le_bytes());
+    frame[COUNT].copy_from_slice(&(count as u32).to_le_bytes());
     frame[SEQUENCE].copy_from_slice(&header.sequence.to_le_bytes());
     frame[TIME].copy_from_slice(&header.time_us.to_le_bytes());
     frame[EPOCH].copy_from_slice(&header.epoch.to_le_bytes());
     frame[ROBOT].copy_from_slice(&header.robot.to_le_bytes());
-    frame[FLAGS] = if header.pose.is_some() { POSE_KNOWN } else { 0 };
+    let flag = |is: bool, flag: u8| if is { flag } else { 0 };
+    frame[FLAGS] = flag(header.pose.is_some(), POSE_KNOWN) | flag(header.is_flat, FLAT);
     frame[NAME_LENGTH] = name.len() as u8;
     let pose = header.pose.unwrap_or_default();
     let [x, y, z] = header.origin;
@@ -149,9 +179,6 @@ fn write<const N: usize>(kind: Kind, header: &Header<'_>, points: &[[u16; N]]) -
         place.copy_from_slice(&number.to_le_bytes());
     }
     frame[FIXED..FIXED + name.len()].copy_from_slice(name.as_bytes());
-    for number in points.as_flattened() {
-        frame.extend_from_slice(&number.to_le_bytes());
-    }
     frame
 }
 
@@ -182,21 +209,18 @@ impl Kind {
         match byte {
             1 => Some(Kind::Cloud),
             2 => Some(Kind::Map),
+            3 => Some(Kind::Message),
             _ => None,
-        }
-    }
-
-    /// How many numbers a point has.
-    pub const fn numbers(self) -> usize {
-        match self {
-            Kind::Cloud => 3,
-            Kind::Map => 4,
         }
     }
 
     /// Bytes of a point.
     const fn point(self) -> usize {
-        2 * self.numbers()
+        match self {
+            Kind::Cloud => 6,
+            Kind::Map => 8,
+            Kind::Message => 1,
+        }
     }
 }
 
@@ -239,6 +263,7 @@ impl<'a> Frame<'a> {
             pose: known.then_some(pose),
             origin: [number(ORIGIN), number(ORIGIN + 8), number(ORIGIN + 16)],
             unit: number(UNIT),
+            is_flat: fixed[FLAGS] & FLAT != 0,
         };
         let is_number = header.origin.iter().all(|number| number.is_finite())
             && header.unit.is_finite()
@@ -247,7 +272,12 @@ impl<'a> Frame<'a> {
         if is_number { Ok(Frame { kind, header, points }) } else { Err(Error::Number) }
     }
 
-    /// Its points, of [`Kind::numbers`] numbers each.
+    /// What stands behind the header.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.points
+    }
+
+    /// Its points, of three or four numbers each; a message has none.
     pub fn points(&self) -> impl ExactSizeIterator<Item = impl ExactSizeIterator<Item = u16>> {
         self.points
             .chunks_exact(self.kind.point())
@@ -265,7 +295,7 @@ impl fmt::Display for Error {
         match self {
             Error::Truncated { wanted, got } => write!(f, "wanted {wanted} bytes, got {got}"),
             Error::Version(got) => write!(f, "version: wanted {VERSION}, got {got}"),
-            Error::Kind(got) => write!(f, "kind: wanted 1 or 2, got {got}"),
+            Error::Kind(got) => write!(f, "kind: wanted 1, 2 or 3, got {got}"),
             Error::HeaderLength(got) => {
                 write!(f, "header length: wanted {FIXED} and the name, in steps of 8, got {got}")
             }

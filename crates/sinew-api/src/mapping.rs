@@ -16,6 +16,11 @@ use crate::{
 pub(crate) const MEMBERS: &[Member] = &[
     required("op", Type::Text, "what to do"),
     optional("name", Type::Text, "a map's name"),
+    optional(
+        "format",
+        Type::Text,
+        "what to give a map out as: `pcd`, `pcd-ascii`, `pcd-compressed`, `ply`, `pgm` or `png`",
+    ),
     optional("map", Type::Text, "the name of the map to load"),
     optional("pose", Type::Pose, "a place of the map, and which way to face"),
 ];
@@ -29,9 +34,13 @@ pub(crate) fn to_value(request: &Request) -> Value {
     let message = json!({ "type": "Mapping", "op": request.op() });
     let pose = |pose: &Pose| ("pose", Some(json!(pose)));
     match request {
-        Request::Start | Request::Info | Request::Pause | Request::Resume | Request::Close => {
-            message
-        }
+        Request::Start
+        | Request::Clear
+        | Request::Info
+        | Request::Pause
+        | Request::Resume
+        | Request::Close => message,
+        Request::Save { format } => given(message, &[("format", Some(format.name().into()))]),
         Request::Stop { name } => given(message, &[("name", name.as_deref().map(Value::from))]),
         Request::Relocate { map, pose: at } => {
             given(message, &[("map", Some(map.as_str().into())), pose(at)])

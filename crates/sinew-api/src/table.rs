@@ -280,7 +280,7 @@ pub const COMMANDS: &[Row] = &[
     },
     Row {
         members: &[
-            required("topic", Type::Frames, "`cloud` or `map`"),
+            required("topic", Type::Frames, "`cloud`, `map` or `messages`"),
             required("seq", Type::Sequence, "the frame's number"),
         ],
         example: r#"{"type":"Ack","topic":"cloud","seq":41}"#,

@@ -18,7 +18,8 @@ use sinew_api::frame;
 use sinew_robot::{
     Order, OrderKind, Origin, Refusal,
     capability::{
-        Audience, Boxed, Detail, Driver, Figure, Reading, Report, Robot, Sensors, sensor_group,
+        Audience, Boxed, Detail, Driver, Figure, Frames, Reading, Report, Robot, Sensors,
+        sensor_group,
     },
     mapping::Cloud,
     teach::{self, Answer, Carries, RobotRequest},
@@ -92,7 +93,7 @@ impl Unitree {
         robot.drivers.push(("webrtc", unitree.clone()));
         let groups = if tells_joints { &[JOINTS, ODOMETRY][..] } else { &[ODOMETRY] };
         robot.sensors.push(Arc::new(Groups(groups)));
-        robot.frames.push(CLOUD);
+        robot.frames.push((CLOUD, Frames::Newest));
         robot.mapping = Some(Arc::new(Slam::new(Unitree::clone(&unitree), maps)));
         let taught: Arc<dyn Taught> = match datagrams {
             None => unitree,

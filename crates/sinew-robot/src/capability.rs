@@ -8,7 +8,7 @@ use std::{any::Any, fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Code, Order, Origin, Refusal, component, drive, mapping, teach};
+use crate::{Code, Order, Origin, Refusal, component, drive, map, mapping, teach};
 
 /// A future in a box.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -30,7 +30,7 @@ pub struct Robot {
     /// Makes maps, and finds its way in them.
     pub mapping: Option<Arc<dyn Mapping>>,
     /// Topics of frames that it publishes, as `cloud`.
-    pub frames: Vec<&'static str>,
+    pub frames: Vec<(&'static str, Frames)>,
     /// What has to live as long as the robot: the robot itself, where it is simulated.
     kept: Vec<Box<dyn Any + Send + Sync>>,
 }
@@ -46,6 +46,25 @@ pub enum Capability {
     Sensors,
     Teach,
     Mapping,
+}
+
+/// What readers of a topic of frames get.
+#[derive(Clone)]
+pub enum Frames {
+    /// The newest; those before it are no loss.
+    Newest,
+    /// Every one, as far as there is room for them.
+    All,
+    /// What has changed since they looked last.
+    Blocks(Arc<dyn Blocks>),
+}
+
+/// A map that each reader gets at its own pace: all of it at first, then the blocks that changed.
+pub trait Blocks: Send + Sync {
+    /// The next frame for a reader, and moves its place on; none while there is nothing new. The
+    /// first one of an epoch tells of it, even if it has no points. Does not wait for long: a
+    /// client's other messages wait behind it.
+    fn next(&self, place: &mut map::Cursor) -> Option<Vec<u8>>;
 }
 
 /// A session that runs on a link.
@@ -146,6 +165,9 @@ pub trait Mapping: Send + Sync {
     /// Where a map is that was downloaded under this name, which
     /// [`map_name`](mapping::map_name) has passed. It need not be there any more.
     fn downloaded(&self, name: &str) -> Option<PathBuf>;
+
+    /// The map that is made here, as a file.
+    fn export(&self, format: mapping::Format) -> Boxed<'static, Result<Vec<u8>, Refusal>>;
 }
 
 /// A command that was checked, what the rules ask about it, and how it is carried out.
@@ -192,9 +214,14 @@ pub trait Audience: Send + Sync {
     /// Sensors were read.
     fn sensors(&self, reading: &Reading);
 
-    /// A frame of a topic of [`Robot::frames`], with the header of the interface (`sinew_api::frame`);
-    /// only the newest is kept.
+    /// A frame of a topic of [`Robot::frames`], with the header of the interface (`sinew_api::frame`).
     fn frame(&self, topic: &str, frame: Vec<u8>);
+
+    /// There is something new in a topic that is read by [`Blocks`].
+    fn blocks_changed(&self, topic: &str);
+
+    /// Whether any client reads this topic of frames.
+    fn wants_frames(&self, topic: &str) -> bool;
 
     /// Something else happened, for topic `events`.
     fn event(&self, event: Value);

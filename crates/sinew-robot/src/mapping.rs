@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::capability::Nature;
+use crate::{capability::Nature, map::Uncertainty};
 
 pub use ops::{MAX_NAME, OPS, map_name, parse};
 
@@ -19,6 +19,13 @@ pub enum Request {
     Stop {
         /// Under this name; the date if none.
         name: Option<String>,
+    },
+    /// Forget the map that is made here.
+    Clear,
+    /// Give that map out.
+    Save {
+        /// As such a file.
+        format: Format,
     },
     /// How it goes.
     Info,
@@ -61,6 +68,13 @@ pub enum Answer {
         /// What is to be known about it.
         #[serde(skip_serializing_if = "Option::is_none")]
         note: Option<String>,
+    },
+    /// The map that was made here is forgotten.
+    Clear,
+    /// The map that is made here can be fetched.
+    Save {
+        /// As such a file.
+        format: Format,
     },
     /// How it goes.
     Info(Info),
@@ -122,6 +136,62 @@ pub struct Info {
     pub last_cloud: Option<LastCloud>,
     /// Cells of the map that is made here; none while none is made.
     pub voxels: Option<u64>,
+    /// The box around them, metres.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<Bounds>,
+    /// How well the pose is known, where it is found by matching.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uncertainty: Option<Uncertainty>,
+    /// Why the map does not grow any more, or why the robot does not know where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+}
+
+/// What a map can be given out as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// PCD, binary.
+    Pcd,
+    /// PCD, as text.
+    PcdAscii,
+    /// PCD, compressed.
+    PcdCompressed,
+    /// PLY, binary.
+    Ply,
+    /// The ground from above, grey; a comment says where it is, as its YAML would.
+    Pgm,
+    /// The ground from above, in colours, with path and dock.
+    Png,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Format; 6] = [
+        Format::Pcd,
+        Format::PcdAscii,
+        Format::PcdCompressed,
+        Format::Ply,
+        Format::Pgm,
+        Format::Png,
+    ];
+
+    /// Its name in `Mapping` and in addresses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Format::Pcd => "pcd",
+            Format::PcdAscii => "pcd-ascii",
+            Format::PcdCompressed => "pcd-compressed",
+            Format::Ply => "ply",
+            Format::Pgm => "pgm",
+            Format::Png => "png",
+        }
+    }
+
+    /// The one with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Format::ALL.into_iter().find(|format| format.name() == name)
+    }
 }
 
 /// A cloud of points in figures.
@@ -183,6 +253,8 @@ impl Request {
         match self {
             Request::Start => "start",
             Request::Stop { .. } => "stop",
+            Request::Clear => "clear",
+            Request::Save { .. } => "save",
             Request::Info => "info",
             Request::Relocate { .. } => "relocate",
             Request::GoTo { .. } => "go_to",

@@ -72,7 +72,10 @@ impl Feed {
     pub(crate) fn open(&self, robot: &Robot) {
         let groups = robot.groups().into_iter().map(|group| (group, Arc::default()));
         self.groups.get_or_init(|| groups.collect());
-        let frames = robot.frames.iter().map(|topic| (*topic, Arc::new(Ring::newest())));
+        let frames = robot.frames.iter().map(|(topic, frames)| {
+            let ring = Ring::frames(frames, self.place);
+            (*topic, Arc::new(ring))
+        });
         self.frames.get_or_init(|| frames.collect());
     }
 
@@ -206,6 +209,16 @@ impl Audience for Feed {
             }
             Err(_) => {}
         }
+    }
+
+    fn blocks_changed(&self, topic: &str) {
+        if let Some(ring) = find(&self.frames, topic) {
+            ring.blocks_changed();
+        }
+    }
+
+    fn wants_frames(&self, topic: &str) -> bool {
+        find(&self.frames, topic).is_some_and(|ring| ring.has_readers())
     }
 
     fn event(&self, event: Value) {

@@ -7,6 +7,7 @@
 
 use std::{
     collections::VecDeque,
+    fmt,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -16,6 +17,10 @@ use std::{
 
 use bytes::Bytes;
 use sinew_api::frame;
+use sinew_robot::{
+    capability::{Blocks, Frames},
+    map,
+};
 use tokio::sync::Notify;
 
 use crate::{frame::Framing, lock};
@@ -51,11 +56,15 @@ pub(crate) enum Keeps {
     Stream,
     /// The newest; those before it are no loss.
     Newest,
+    /// What has changed, by blocks: nothing is kept here.
+    Blocks,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Ring {
     keeps: Keeps,
+    /// What readers of blocks look at, and the robot's place for their frames.
+    blocks: Option<(Arc<dyn Blocks>, u16)>,
     inner: Mutex<Inner>,
     readers: [AtomicUsize; 3],
 }
@@ -88,9 +97,29 @@ impl Ring {
         self.readers.iter().any(|readers| readers.load(Ordering::Relaxed) > 0)
     }
 
-    /// A topic of which only the newest message is of interest.
-    pub(crate) fn newest() -> Self {
-        Ring { keeps: Keeps::Newest, ..Ring::default() }
+    /// A topic of frames, of the robot at this place.
+    pub(crate) fn frames(frames: &Frames, robot: u16) -> Self {
+        match frames {
+            Frames::Newest => Ring { keeps: Keeps::Newest, ..Ring::default() },
+            Frames::All => Ring::default(),
+            Frames::Blocks(blocks) => {
+                let blocks = Some((Arc::clone(blocks), robot));
+                let ring = Ring { keeps: Keeps::Blocks, blocks, ..Ring::default() };
+                // A reader that has seen nothing has something to read.
+                lock(&ring.inner).next = 1;
+                ring
+            }
+        }
+    }
+
+    /// There is something new in the blocks.
+    pub(crate) fn blocks_changed(&self) {
+        let waiting = {
+            let mut inner = lock(&self.inner);
+            inner.next += 1;
+            std::mem::take(&mut inner.waiting)
+        };
+        waiting.iter().for_each(|reader| reader.notify_one());
     }
 
     /// Publishes what `write` makes, in the forms that are read.
@@ -125,12 +154,23 @@ impl Ring {
     }
 }
 
+impl fmt::Debug for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Ring { keeps, inner, readers, .. } = self;
+        f.debug_struct("Ring")
+            .field("keeps", keeps)
+            .field("inner", inner)
+            .field("readers", readers)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Inner {
     /// Drops what a message of this size leaves no room for.
     fn make_room(&mut self, keeps: Keeps, size: usize) {
         let is_over = |inner: &Inner| match keeps {
             Keeps::Stream => inner.bytes + size > CAPACITY,
-            Keeps::Newest => true,
+            Keeps::Newest | Keeps::Blocks => true,
         };
         while is_over(self)
             && let Some(oldest) = self.messages.pop_front()
@@ -147,6 +187,8 @@ pub(crate) struct Cursor {
     form: Form,
     notify: Arc<Notify>,
     next: u64,
+    /// The place in a map.
+    place: map::Cursor,
     /// Where the ring was when this reader put itself among the waiting ones.
     waits_at: Option<u64>,
     thinning: Option<Thinning>,
@@ -180,11 +222,19 @@ impl Cursor {
     ) -> Self {
         let inner = lock(&ring.inner);
         ring.readers[form as usize].fetch_add(1, Ordering::Relaxed);
-        let next = inner.next;
+        let next = if ring.blocks.is_some() { 0 } else { inner.next };
         drop(inner);
         let (ring, notify) = (Arc::clone(ring), Arc::clone(notify));
-        let (waits_at, thinning, unacknowledged) = (None, None, VecDeque::new());
-        let mut cursor = Cursor { ring, form, notify, next, waits_at, thinning, unacknowledged };
+        let mut cursor = Cursor {
+            ring,
+            form,
+            notify,
+            next,
+            place: map::Cursor::default(),
+            waits_at: None,
+            thinning: None,
+            unacknowledged: VecDeque::new(),
+        };
         cursor.set_max_hz(max_hz);
         cursor
     }
@@ -223,6 +273,9 @@ impl Cursor {
         room: usize,
         tell_lost: impl Fn(u64, &mut Vec<u8>),
     ) -> Drained {
+        if let Some((blocks, robot)) = self.ring.blocks.clone() {
+            return self.drain_blocks(&*blocks, robot, now, framing, out, room);
+        }
         let mut drained = Drained::default();
         let inner = lock(&self.ring.inner);
         let first = inner.next - inner.messages.len() as u64;
@@ -270,6 +323,42 @@ impl Cursor {
                 }
                 Form::Event | Form::Legacy => framing.put(&[bytes], out),
             }
+        }
+        drained
+    }
+
+    /// Writes blocks that changed until `room` is used up.
+    fn drain_blocks(
+        &mut self,
+        blocks: &dyn Blocks,
+        robot: u16,
+        now: Instant,
+        framing: Framing,
+        out: &mut Vec<u8>,
+        room: usize,
+    ) -> Drained {
+        let mut drained = Drained::default();
+        // What changes from here on is told again.
+        let next = lock(&self.ring.inner).next;
+        while self.next < next && !self.is_blocked() {
+            if out.len() >= room {
+                drained.more = true;
+                break;
+            }
+            if let Some(thinning) = self.thinning.as_ref().filter(|thinning| thinning.due > now) {
+                drained.held_until = Some(thinning.due);
+                break;
+            }
+            let Some(mut frame) = blocks.next(&mut self.place) else {
+                self.next = next;
+                break;
+            };
+            if let Some(thinning) = &mut self.thinning {
+                thinning.sent(now);
+            }
+            frame::set_robot(&mut frame, robot);
+            self.unacknowledged.extend(frame::sequence(&frame));
+            framing.put_frame(&frame, out);
         }
         drained
     }
@@ -369,7 +458,7 @@ mod tests {
 
     #[test]
     fn of_a_topic_that_keeps_the_newest_a_reader_gets_that_and_has_lost_nothing() {
-        let ring = Arc::new(Ring::newest());
+        let ring = Arc::new(Ring::frames(&Frames::Newest, 0));
         let mut cursor = Cursor::new(&ring, Form::Event, None, &Arc::default());
         for number in 0..5 {
             ring.publish(|_| number.to_string().into());

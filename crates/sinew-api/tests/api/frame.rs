@@ -12,6 +12,7 @@ fn header(name: &str) -> Header<'_> {
         pose: Some(Pose { x: 1.0, y: 2.0, z: 3.0, yaw: 0.5 }),
         origin: [-1.0, -2.0, -3.0],
         unit: 0.0625,
+        is_flat: false,
     }
 }
 
@@ -73,6 +74,21 @@ fn a_map_has_four_numbers_a_point() {
 }
 
 #[test]
+fn a_message_is_as_it_came() {
+    let bytes = frame::message(&Header { unit: 0.0, ..header("binary") }, b"\x02\0{}");
+    let frame = Frame::read(&bytes).unwrap();
+    assert_eq!((frame.kind, frame.header.name), (Kind::Message, "binary"));
+    assert_eq!(frame.bytes(), b"\x02\0{}");
+}
+
+#[test]
+fn the_longest_map_has_room_for_a_whole_block_more() {
+    let name = "m".repeat(255);
+    let points = vec![[0; 4]; frame::MAP_POINTS - 1 + 512];
+    assert!(frame::map(&header(&name), &points).len() <= frame::LONGEST);
+}
+
+#[test]
 fn every_truncation_and_every_surplus_is_noticed() {
     let whole = frame::cloud(&header("odom"), &[[1, 2, 3]; 3]);
     for length in 0..whole.len() {
@@ -91,7 +107,7 @@ fn what_cannot_be_is_refused_in_words() {
         Frame::read(&frame).map(|_| ()).unwrap_err().to_string()
     };
     assert_eq!(with(0, &[2]), "version: wanted 1, got 2");
-    assert_eq!(with(1, &[0]), "kind: wanted 1 or 2, got 0");
+    assert_eq!(with(1, &[0]), "kind: wanted 1, 2 or 3, got 0");
     let length = "header length: wanted 96 and the name, in steps of 8, got";
     assert_eq!(with(2, &[96, 0]), format!("{length} 96"));
     assert_eq!(with(2, &[105, 0]), format!("{length} 105"));
@@ -148,10 +164,11 @@ proptest! {
         pose in option::of(prop::array::uniform4(-1e9f64..1e9)),
         origin in prop::array::uniform3(-1e9f64..1e9),
         unit in 1e-9f64..1e9,
+        is_flat in any::<bool>(),
         points in prop::collection::vec(any::<[u16; 3]>(), 0..50),
     ) {
         let pose = pose.map(|[x, y, z, yaw]| Pose { x, y, z, yaw });
-        let header = Header { sequence, time_us, epoch, robot, name: &name, pose, origin, unit };
+        let header = Header { sequence, time_us, epoch, robot, name: &name, pose, origin, unit, is_flat };
         let bytes = frame::cloud(&header, &points);
         prop_assert_eq!((bytes.len() - 6 * points.len()) % 8, 0);
         let frame = Frame::read(&bytes).unwrap();

@@ -35,8 +35,8 @@ fn what_is_not_given_is_zero_and_null_is_not_given() {
 
 #[test]
 fn an_op_that_is_not_there_is_told_which_are() {
-    let known = "start, stop, info, relocate, go_to, pause, resume, close, download";
-    for (op, got) in [(json!("clear"), "\"clear\""), (json!("save"), "\"save\""), (json!(5), "5")] {
+    let known = "start, stop, clear, save, info, relocate, go_to, pause, resume, close, download";
+    for (op, got) in [(json!("erase"), "\"erase\""), (json!("Save"), "\"Save\""), (json!(5), "5")] {
         assert_eq!(wrong(json!({ "op": op })), format!("op: wanted one of {known}, got {got}"));
     }
     assert_eq!(wrong(json!({})), format!("op: wanted one of {known}, got nothing"));
@@ -133,6 +133,7 @@ fn what_walks_ends_with_its_client() {
         let message = json!({
             "relocate": { "op": "relocate", "map": "a", "pose": { "x": 0, "y": 0 } },
             "go_to": { "op": "go_to", "pose": { "x": 0, "y": 0 }, "confirm": true },
+            "save": { "op": "save", "format": "ply" },
             "download": { "op": "download", "name": "a" },
         });
         let message = message.get(row.op).cloned().unwrap_or_else(|| json!({ "op": row.op }));

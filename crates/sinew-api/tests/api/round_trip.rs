@@ -174,11 +174,14 @@ fn mapping() -> impl Strategy<Value = mapping::Request> {
     prop_oneof![
         prop::sample::select(vec![
             Request::Start,
+            Request::Clear,
             Request::Info,
             Request::Pause,
             Request::Resume,
             Request::Close,
         ]),
+        prop::sample::select(mapping::Format::ALL.to_vec())
+            .prop_map(|format| Request::Save { format }),
         option::of(map()).prop_map(|name| Request::Stop { name }),
         (map(), pose()).prop_map(|(map, pose)| Request::Relocate { map, pose }),
         pose().prop_map(|pose| Request::GoTo { pose }),

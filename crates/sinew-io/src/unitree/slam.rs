@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use serde_json::{Value, json};
 use sinew_robot::{
     Code, Origin, Refusal,
-    capability::{Mapping, Task},
+    capability::{Boxed, Mapping, Task},
     mapping::{self, Answer},
     unitree::{Reply, Request},
 };
@@ -55,6 +55,10 @@ impl Mapping for Slam {
 
     fn downloaded(&self, name: &str) -> Option<PathBuf> {
         self.maps.file(name)
+    }
+
+    fn export(&self, _format: mapping::Format) -> Boxed<'static, Result<Vec<u8>, Refusal>> {
+        Box::pin(async { Err(Refusal::new(Code::NotReady, "no map is made here")) })
     }
 }
 

@@ -23,6 +23,12 @@ impl Audience for Deaf {
 
     fn frame(&self, _: &str, _: Vec<u8>) {}
 
+    fn blocks_changed(&self, _: &str) {}
+
+    fn wants_frames(&self, _: &str) -> bool {
+        false
+    }
+
     fn event(&self, _: Value) {}
 
     fn changed(&self) {}

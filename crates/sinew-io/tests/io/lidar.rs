@@ -41,6 +41,12 @@ impl Audience for Told {
 
     fn frame(&self, _: &str, _: Vec<u8>) {}
 
+    fn blocks_changed(&self, _: &str) {}
+
+    fn wants_frames(&self, _: &str) -> bool {
+        false
+    }
+
     fn event(&self, event: Value) {
         self.1.lock().unwrap().push(event);
     }

@@ -1,5 +1,7 @@
 //! Where a turn of a lidar fits a map: coarse to fine, by how likely its echoes are.
 
+use serde::Serialize;
+
 use super::field::Field;
 use crate::vacuum::Pose;
 
@@ -33,7 +35,7 @@ pub(super) struct Fit {
 }
 
 /// How well a pose is known, as one standard deviation.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Uncertainty {
     /// Metres along x.
     pub x: f64,

@@ -1,7 +1,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Pose, Request};
+use super::{Format, Pose, Request};
 use crate::{
     Refusal,
     ops::{self, Members, Op, Parse, op},
@@ -11,10 +11,10 @@ use crate::{
 /// The longest name of a map, in bytes: with an ending it is still a file's.
 pub const MAX_NAME: usize = 64;
 
-/// The nine of them.
+/// The eleven of them.
 pub const OPS: &[Op] = &ops::rows(&TABLE);
 
-const TABLE: [(Op, Parse<Request>); 9] = [
+const TABLE: [(Op, Parse<Request>); 11] = [
     (op("start", "begin a map", ""), |_| Ok(Request::Start)),
     (
         Op {
@@ -27,13 +27,25 @@ const TABLE: [(Op, Parse<Request>); 9] = [
         },
         |members| Ok(Request::Stop { name: members.map_name("name")? }),
     ),
+    (op("clear", "forget the map that is made here", ""), |_| Ok(Request::Clear)),
+    (
+        Op {
+            needs: &["format"],
+            ..op(
+                "save",
+                "give out the map that is made here",
+                "`format`, `path` (where HTTP has the file)",
+            )
+        },
+        |members| Ok(Request::Save { format: members.format()? }),
+    ),
     (
         op(
             "info",
             "how it goes",
             "`mapping`, `walking`, `map` (the one that is loaded), `pose`, `clouds` (since it \
              began), `last_cloud` (`points`, `bounds`, `age_ms`), `voxels`; null is what is not \
-             known",
+             known; and where they are known `bounds`, `uncertainty` (`x`, `y`, `heading`), `trouble`",
         ),
         |_| Ok(Request::Info),
     ),
@@ -105,6 +117,14 @@ impl Members<'_> {
 
     fn needed_map(&self, key: &str) -> Result<String, Refusal> {
         self.map_name(key)?.ok_or_else(|| self.wrong(key, "a map's name"))
+    }
+
+    fn format(&self) -> Result<Format, Refusal> {
+        let format = self.get("format").and_then(Value::as_str).and_then(Format::named);
+        format.ok_or_else(|| {
+            let wanted = Format::ALL.map(Format::name).join(", ");
+            self.wrong("format", &format!("one of {wanted}"))
+        })
     }
 
     fn pose(&self) -> Result<Pose, Refusal> {

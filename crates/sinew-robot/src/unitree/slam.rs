@@ -84,6 +84,11 @@ impl Session {
                 let info = self.info(now);
                 return self.done(id, Ok(Answer::Info(info)));
             }
+            // Clouds are joined outside, from what is told here.
+            Request::Clear | Request::Save { .. } => {
+                let message = "a robot's session keeps no map";
+                return self.refuse(id, Refusal::new(Code::Unsupported, message));
+            }
             Request::Pause => return self.end_for(now, id, Wanted::Pause, &origin.by),
             Request::Close => {
                 self.drop_slam_changes(&format!("{} asked for close", origin.by));
@@ -240,7 +245,12 @@ impl Session {
             }
             Request::GoTo { .. } => Answer::GoTo { note: WALK_NOTE.into() },
             Request::Resume => Answer::Resume,
-            Request::Info | Request::Pause | Request::Close | Request::Download { .. } => return,
+            Request::Clear
+            | Request::Save { .. }
+            | Request::Info
+            | Request::Pause
+            | Request::Close
+            | Request::Download { .. } => return,
         };
         self.done(active.id, Ok(answer));
     }
@@ -274,7 +284,7 @@ impl Session {
                 bounds: seen.bounds,
                 age_ms: u64::try_from(age(seen.at)).unwrap_or(u64::MAX),
             }),
-            voxels: None,
+            ..Info::default()
         }
     }
 

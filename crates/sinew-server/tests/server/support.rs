@@ -13,8 +13,8 @@ use sinew_io::kind::{self, Entry, KINDS, Services};
 use sinew_robot::{
     Code, Order, OrderKind, Origin, Overtaking, Refusal,
     capability::{
-        Audience, Components, Detail, Drive, Driver, Figure, Mapping, Nature, Reading, Report,
-        Robot, Sensors, Task, sensor_group,
+        Audience, Boxed, Components, Detail, Drive, Driver, Figure, Frames, Mapping, Nature,
+        Reading, Report, Robot, Sensors, Task, sensor_group,
     },
     component, drive, mapping,
     vacuum::{Command, components},
@@ -151,7 +151,7 @@ impl Double {
             "rock" => {}
             "mapper" => {
                 robot.mapping = Some(double);
-                robot.frames.push("cloud");
+                robot.frames.push(("cloud", Frames::Newest));
             }
             _ => {
                 robot.drive = Some(double.clone());
@@ -258,6 +258,10 @@ impl Mapping for Double {
 
     fn downloaded(&self, name: &str) -> Option<PathBuf> {
         Some(self.0.maps.lock().expect("nobody panicked").join(name))
+    }
+
+    fn export(&self, format: mapping::Format) -> Boxed<'static, Result<Vec<u8>, Refusal>> {
+        Box::pin(async move { Ok(format.name().into()) })
     }
 }
 

@@ -15,8 +15,8 @@ use sinew_io::{
 use sinew_robot::{
     Code, Order, Refusal,
     capability::{
-        Audience, Capability, Components, Driver, Figure, Nature, Reading, Report, Robot, Sensors,
-        Task, sensor_group,
+        Audience, Capability, Components, Driver, Figure, Frames, Nature, Reading, Report, Robot,
+        Sensors, Task, sensor_group,
     },
     component::{
         self, Component, NONE,
@@ -131,7 +131,7 @@ impl Kind for Beacon {
         robot.components = Some(Arc::new(Parts { lamp: lamp.clone(), finder: finder.clone() }));
         robot.sensors.push(lamp);
         robot.sensors.push(finder);
-        robot.frames.push(CLOUD);
+        robot.frames.push((CLOUD, Frames::Newest));
         Ok(robot)
     }
 }

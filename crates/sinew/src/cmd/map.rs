@@ -167,7 +167,11 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
             say("the robot stands; `sinew map resume` goes on where it was on its way")
         }
         Request::Close => say("the robot neither maps nor walks"),
-        Request::GoTo { .. } | Request::Resume | Request::Download { .. } => {}
+        Request::Clear
+        | Request::Save { .. }
+        | Request::GoTo { .. }
+        | Request::Resume
+        | Request::Download { .. } => {}
     }
     note(&data);
     Ok(DONE)

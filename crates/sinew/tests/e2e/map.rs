@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use sinew_io::maps::Maps;
 use sinew_robot::{
     Code, Order, Refusal,
-    capability::{Audience, Driver, Mapping, Report, Robot, Task},
-    mapping::{Event, Info, Pose, Request},
+    capability::{Audience, Boxed, Driver, Mapping, Report, Robot, Task},
+    mapping::{Event, Format, Info, Pose, Request},
 };
 use sinew_server::{Addresses, Config, Server, Tokens};
 use tokio::sync::oneshot;
@@ -86,7 +86,8 @@ impl Walker {
                 let file = self.maps.keep(name, &map).unwrap();
                 json!({ "name": name, "file": file, "bytes": map.len() })
             }
-            Request::Start | Request::Close => json!({}),
+            Request::Save { format } => json!({ "format": format }),
+            Request::Start | Request::Clear | Request::Close => json!({}),
         })
     }
 }
@@ -123,6 +124,10 @@ impl Mapping for Asks {
 
     fn downloaded(&self, name: &str) -> Option<PathBuf> {
         self.0.maps.file(name)
+    }
+
+    fn export(&self, format: Format) -> Boxed<'static, Result<Vec<u8>, Refusal>> {
+        Box::pin(async move { Ok(format.name().into()) })
     }
 }
 
