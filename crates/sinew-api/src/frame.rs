@@ -59,7 +59,7 @@ pub enum Kind {
 /// What stands before the points.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Header<'a> {
-    /// The frame's number, for `Ack`. Those of an epoch rise.
+    /// The frame's number, for `Ack`. Those of an epoch rise. A map's are the server's.
     pub sequence: u64,
     /// When it was seen, microseconds since 1970.
     pub time_us: u64,
@@ -196,6 +196,13 @@ fn shown(name: &str) -> String {
 pub fn set_robot(frame: &mut [u8], robot: u16) {
     if let Some(place) = frame.get_mut(ROBOT) {
         place.copy_from_slice(&robot.to_le_bytes());
+    }
+}
+
+/// Writes a frame's number into it.
+pub fn set_sequence(frame: &mut [u8], sequence: u64) {
+    if let Some(place) = frame.get_mut(SEQUENCE) {
+        place.copy_from_slice(&sequence.to_le_bytes());
     }
 }
 

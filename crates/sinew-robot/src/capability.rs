@@ -62,8 +62,9 @@ pub enum Frames {
 /// A map that each reader gets at its own pace: all of it at first, then the blocks that changed.
 pub trait Blocks: Send + Sync {
     /// The next frame for a reader, and moves its place on; none while there is nothing new. The
-    /// first one of an epoch tells of it, even if it has no points. Does not wait for long: a
-    /// client's other messages wait behind it.
+    /// first one of an epoch tells of it, even if it has no points. The server writes the frame's
+    /// number and the robot's place. Does not wait for long: a client's other messages wait behind
+    /// it.
     fn next(&self, place: &mut map::Cursor) -> Option<Vec<u8>>;
 }
 

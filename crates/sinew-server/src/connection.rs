@@ -42,7 +42,7 @@ use crate::{
     telemetry::Telemetry,
 };
 
-/// A client that leaves this much unread is not worked for until it reads.
+/// A client that leaves this much unread, telemetry aside, is not worked for until it reads.
 const MAX_UNREAD: usize = 256 << 10;
 /// The same for one that has not sent anything valid yet.
 const MAX_UNREAD_NEW: usize = 16 << 10;
@@ -56,6 +56,9 @@ pub(crate) struct Connection {
     out: Vec<u8>,
     /// Bytes of `out` that are sent.
     sent: usize,
+    /// Bytes at the beginning of `out` that are telemetry, of which no more is taken before they
+    /// are sent.
+    streamed: usize,
     work: Work,
     telemetry: Telemetry,
     /// A length-prefixed client that has never used `req` does not expect answers.
@@ -98,6 +101,7 @@ impl Connection {
             inbox,
             out: Vec::new(),
             sent: 0,
+            streamed: 0,
             work: Work::default(),
             telemetry,
             uses_req: false,
@@ -128,7 +132,8 @@ impl Connection {
         let mut closing = self.hub.closing.subscribe();
         while !self.is_done() {
             let all_sent = self.out.is_empty();
-            let has_room = self.out.len() < self.most_unread();
+            // A long frame must not keep its client's commands waiting.
+            let has_room = self.out.len() - self.streamed < self.most_unread();
             let listens = self.phase == Phase::Open && has_room;
             let turn = self.telemetry.turn;
             let look = self.legacy.look_at().map(Instant::from_std);
@@ -355,15 +360,17 @@ impl Connection {
                 framing.put(&[said(framing, &lost).as_bytes()], out);
             }
         });
+        self.streamed = self.out.len();
     }
 
     fn sent(&mut self, count: usize) {
         self.sent += count;
         if self.sent == self.out.len() {
             self.out = Vec::new();
-            self.sent = 0;
+            (self.sent, self.streamed) = (0, 0);
         } else if self.sent >= MAX_UNREAD {
             self.out.drain(..self.sent);
+            self.streamed = self.streamed.saturating_sub(self.sent);
             self.sent = 0;
         }
     }

@@ -5,9 +5,10 @@
 //! reader as for a thousand, and a reader that is too slow for the ring loses its oldest messages
 //! without other readers noticing.
 
+mod blocks;
+
 use std::{
     collections::VecDeque,
-    fmt,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -17,12 +18,10 @@ use std::{
 
 use bytes::Bytes;
 use sinew_api::frame;
-use sinew_robot::{
-    capability::{Blocks, Frames},
-    map,
-};
+use sinew_robot::{capability::Frames, map};
 use tokio::sync::Notify;
 
+use self::blocks::Source;
 use crate::{frame::Framing, lock};
 
 /// Bytes a reader may fall behind by: a second of status at 500 Hz, raw bytes and all.
@@ -60,11 +59,11 @@ pub(crate) enum Keeps {
     Blocks,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Ring {
     keeps: Keeps,
-    /// What readers of blocks look at, and the robot's place for their frames.
-    blocks: Option<(Arc<dyn Blocks>, u16)>,
+    /// What readers of blocks look at.
+    blocks: Option<Source>,
     inner: Mutex<Inner>,
     readers: [AtomicUsize; 3],
 }
@@ -103,11 +102,10 @@ impl Ring {
             Frames::Newest => Ring { keeps: Keeps::Newest, ..Ring::default() },
             Frames::All => Ring::default(),
             Frames::Blocks(blocks) => {
-                let blocks = Some((Arc::clone(blocks), robot));
-                let ring = Ring { keeps: Keeps::Blocks, blocks, ..Ring::default() };
+                let blocks = Some(Source::new(Arc::clone(blocks), robot));
                 // A reader that has seen nothing has something to read.
-                lock(&ring.inner).next = 1;
-                ring
+                let inner = Mutex::new(Inner { next: 1, ..Inner::default() });
+                Ring { keeps: Keeps::Blocks, blocks, inner, ..Ring::default() }
             }
         }
     }
@@ -151,17 +149,6 @@ impl Ring {
         for reader in waiting {
             reader.notify_one();
         }
-    }
-}
-
-impl fmt::Debug for Ring {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Ring { keeps, inner, readers, .. } = self;
-        f.debug_struct("Ring")
-            .field("keeps", keeps)
-            .field("inner", inner)
-            .field("readers", readers)
-            .finish_non_exhaustive()
     }
 }
 
@@ -273,8 +260,8 @@ impl Cursor {
         room: usize,
         tell_lost: impl Fn(u64, &mut Vec<u8>),
     ) -> Drained {
-        if let Some((blocks, robot)) = self.ring.blocks.clone() {
-            return self.drain_blocks(&*blocks, robot, now, framing, out, room);
+        if self.ring.blocks.is_some() {
+            return self.drain_blocks(now, framing, out, room);
         }
         let mut drained = Drained::default();
         let inner = lock(&self.ring.inner);
@@ -294,7 +281,7 @@ impl Cursor {
         let skipped = (self.next - first) as usize;
         for message in inner.messages.iter().skip(skipped) {
             // An acknowledgement leads here again.
-            if self.unacknowledged.len() >= WINDOW {
+            if self.is_blocked() {
                 break;
             }
             if out.len() >= room {
@@ -323,42 +310,6 @@ impl Cursor {
                 }
                 Form::Event | Form::Legacy => framing.put(&[bytes], out),
             }
-        }
-        drained
-    }
-
-    /// Writes blocks that changed until `room` is used up.
-    fn drain_blocks(
-        &mut self,
-        blocks: &dyn Blocks,
-        robot: u16,
-        now: Instant,
-        framing: Framing,
-        out: &mut Vec<u8>,
-        room: usize,
-    ) -> Drained {
-        let mut drained = Drained::default();
-        // What changes from here on is told again.
-        let next = lock(&self.ring.inner).next;
-        while self.next < next && !self.is_blocked() {
-            if out.len() >= room {
-                drained.more = true;
-                break;
-            }
-            if let Some(thinning) = self.thinning.as_ref().filter(|thinning| thinning.due > now) {
-                drained.held_until = Some(thinning.due);
-                break;
-            }
-            let Some(mut frame) = blocks.next(&mut self.place) else {
-                self.next = next;
-                break;
-            };
-            if let Some(thinning) = &mut self.thinning {
-                thinning.sent(now);
-            }
-            frame::set_robot(&mut frame, robot);
-            self.unacknowledged.extend(frame::sequence(&frame));
-            framing.put_frame(&frame, out);
         }
         drained
     }
