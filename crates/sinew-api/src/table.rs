@@ -250,6 +250,8 @@ pub const COMMANDS: &[Row] = &[
         ops: MAPPING_OPS,
         cases: &[
             case(&[("op", "info")], MAPPING_READ),
+            // It tells where the file is, which HTTP gives to all that may read.
+            case(&[("op", "save")], MAPPING_READ),
             case(&[("op", "go_to")], WALK),
             case(&[("op", "resume")], WALK),
         ],

@@ -12,10 +12,11 @@ use sinew_robot::{
     Code, Refusal,
     capability::{Capability, Drive, Task},
     component::Request,
-    drive,
+    drive, mapping,
 };
 
 use crate::{
+    http::export_path,
     hub::{Client, Hub, Job, Member, Stamp},
     legacy::{Legacy, Sent},
 };
@@ -156,7 +157,13 @@ impl Member {
             }
             Command::Mapping(request) => {
                 let mapping = robot.mapping.as_ref();
-                mapping.ok_or_else(|| missing(Capability::Mapping))?.map(request)
+                let mapping = mapping.ok_or_else(|| missing(Capability::Mapping))?;
+                match request {
+                    mapping::Request::Save { format } => {
+                        Ok(with_path(mapping.map(request)?, export_path(&self.name, format)))
+                    }
+                    request => mapping.map(request),
+                }
             }
             // Dispatched before a robot is chosen.
             Command::Halt(_)
@@ -170,6 +177,17 @@ impl Member {
             }
         }
     }
+}
+
+/// Adds where HTTP has the file to what a robot answers.
+fn with_path(task: Task, path: String) -> Task {
+    Task::new(task.nature, move |origin| async move {
+        let mut data = task.run(origin).await?;
+        if let Some(members) = data.as_object_mut() {
+            members.insert("path".into(), path.into());
+        }
+        Ok(data)
+    })
 }
 
 impl Hub {

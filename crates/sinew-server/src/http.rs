@@ -3,6 +3,7 @@
 //! Requests are taken on the thread that hears clients. What stops a robot is carried out there;
 //! everything else is handed to the workers.
 
+mod export;
 mod gate;
 mod maps;
 mod page;
@@ -45,6 +46,7 @@ use crate::{
     seats::Seat,
     stream::Stream,
 };
+pub(crate) use export::path as export_path;
 use gate::HttpClient;
 
 /// How long a client may take from one request to the end of the next one's head, and for a body.
@@ -75,6 +77,7 @@ pub(crate) async fn serve(mut acceptor: Acceptor, hub: Arc<Hub>) {
         .route("/api/v1/robots", get(robots))
         .route("/api/v1/robots/{name}", get(robot))
         .route("/api/v1/robots/{name}/commands", post(command))
+        .route("/api/v1/robots/{name}/map", get(export::map))
         .route("/api/v1/robots/{name}/maps/{map}", get(maps::map))
         .route("/metrics", get(figures))
         .route("/ws", get(upgrade::websocket))

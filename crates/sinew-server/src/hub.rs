@@ -36,6 +36,8 @@ const JOIN: Duration = Duration::from_millis(20);
 const SHARE: Duration = Duration::from_micros(20);
 /// Messages over 64 KiB that may be in memory at a time.
 const LARGE: usize = 4;
+/// Maps that may be made into files at a time: each takes tens of megabytes.
+const EXPORTS: usize = 2;
 
 #[derive(Debug)]
 pub(crate) struct Hub {
@@ -52,6 +54,8 @@ pub(crate) struct Hub {
     pub(crate) large: Arc<Semaphore>,
     /// Held to read one of them.
     reading: Semaphore,
+    /// Room for maps on their way to clients.
+    pub(crate) exports: Arc<Semaphore>,
     /// Clients that send much at once.
     pub(crate) flooders: AtomicUsize,
     /// True once the server ends.
@@ -78,6 +82,7 @@ impl Hub {
             workers,
             large: Arc::new(Semaphore::new(LARGE)),
             reading: Semaphore::new(1),
+            exports: Arc::new(Semaphore::new(EXPORTS)),
             flooders: AtomicUsize::new(0),
             closing: watch::Sender::new(false),
             epoch,

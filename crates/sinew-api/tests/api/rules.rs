@@ -37,6 +37,7 @@ fn looking_takes_a_token_that_may_read_and_nothing_else() {
         teach("library"),
         with(teach("show"), "name", "a".into()),
         mapping("info"),
+        with(mapping("save"), "format", "ply".into()),
         json!({ "type": "Ack", "topic": "cloud", "seq": 1 }),
     ];
     for message in looking {

@@ -212,7 +212,7 @@ impl Connection {
                     .filter_map(|member| Some((topic, member, self.ring(member, topic)?))),
             );
             if found.len() == before {
-                return Err(missing(robot, members, topic));
+                return Err(self.missing(robot, members, topic));
             }
         }
         if topics.is_empty() {
@@ -271,6 +271,27 @@ impl Connection {
         member.feed.ring(topic).filter(|_| carries)
     }
 
+    /// Why there is no such topic for this client.
+    fn missing(&self, robot: Option<&str>, members: &[Arc<Member>], topic: &Topic) -> Refusal {
+        let who = robot.unwrap_or("any robot here");
+        let groups = || members.iter().flat_map(|member| &member.groups).copied();
+        let (code, message) = match topic {
+            Topic::Sensors(group) => {
+                let groups: Vec<_> = groups().collect();
+                let groups = groups.join(", ");
+                let message = format!("sensors of {who}: wanted one of {groups}, got {group:?}");
+                (Code::NotFound, message)
+            }
+            Topic::Frames(_) if !self.framing.carries_frames() => {
+                (Code::Unsupported, format!("{topic} is bytes, which come on /ws only"))
+            }
+            Topic::State | Topic::Events | Topic::Frames(_) => {
+                (Code::Unsupported, format!("{topic} is not a topic of {who}"))
+            }
+        };
+        Refusal::new(code, message)
+    }
+
     fn form(&self, topic: &Topic) -> Form {
         match topic {
             Topic::Frames(_) => Form::Frame,
@@ -300,17 +321,4 @@ impl Connection {
         }
         self.out.append(&mut greeting);
     }
-}
-
-fn missing(robot: Option<&str>, members: &[Arc<Member>], topic: &Topic) -> Refusal {
-    let who = robot.unwrap_or("any robot here");
-    let Topic::Sensors(group) = topic else {
-        let message = format!("{topic} is not a topic of {who}");
-        return Refusal::new(Code::Unsupported, message);
-    };
-    let groups: Vec<_> = members.iter().flat_map(|member| &member.groups).copied().collect();
-    Refusal::new(
-        Code::NotFound,
-        format!("sensors of {who}: wanted one of {}, got {group:?}", groups.join(", ")),
-    )
 }

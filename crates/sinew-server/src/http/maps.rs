@@ -27,7 +27,7 @@ use crate::{Access, hub::Hub};
 
 /// What is read at a time, and one more of it waits: a long map takes no more memory than a short
 /// one.
-const CHUNK: usize = 64 << 10;
+pub(super) const CHUNK: usize = 64 << 10;
 
 pub(super) async fn map(
     State(state): State<HttpState>,
@@ -75,12 +75,12 @@ async fn send(workers: &Handle, path: PathBuf, map: &str) -> Response {
             return failure(&Refusal::new(Code::NotFound, message));
         }
     };
-    let (sender, chunks) = mpsc::channel(1);
+    let (sender, body) = Chunks::body(length);
     workers.spawn(read(workers.clone(), file.take(length), sender));
     let kind = HeaderValue::from_static("application/octet-stream");
     let fresh = HeaderValue::from_static("no-store");
     let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, fresh)];
-    (headers, Body::new(Chunks { chunks, left: length })).into_response()
+    (headers, body).into_response()
 }
 
 /// Reads a file for as long as its client takes it.
@@ -101,9 +101,17 @@ async fn read(workers: Handle, mut file: io::Take<File>, chunks: Sender<io::Resu
 }
 
 /// A file on its way.
-struct Chunks {
+pub(super) struct Chunks {
     chunks: Receiver<io::Result<Bytes>>,
     left: u64,
+}
+
+impl Chunks {
+    /// A body of this length, and where to put what it consists of.
+    pub(super) fn body(length: u64) -> (Sender<io::Result<Bytes>>, Body) {
+        let (sender, chunks) = mpsc::channel(1);
+        (sender, Body::new(Chunks { chunks, left: length }))
+    }
 }
 
 impl HttpBody for Chunks {

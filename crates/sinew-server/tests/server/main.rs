@@ -2,12 +2,16 @@
 
 mod commands;
 mod control;
+mod export;
 mod hold;
 mod hostile;
 mod http;
 mod legacy;
+mod map;
 mod mapping;
+mod page;
 mod support;
+mod surroundings;
 #[cfg(feature = "g1")]
 mod teach;
 mod telemetry;

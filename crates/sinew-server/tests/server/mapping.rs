@@ -2,15 +2,14 @@
 
 use std::{env, fs, path::PathBuf};
 
-use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use sinew_api::frame::{self, Frame, Header};
 use sinew_robot::mapping::{Pose, Request};
 use sinew_server::{Config, Tokens};
-use tokio::{net::TcpStream, time::timeout};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async, tungstenite::Message};
 
-use crate::support::{Call, DEADLINE, Double, Running, get, local, request, start_with};
+use crate::{
+    page::{Page, ack, cloud},
+    support::{Call, Client, Double, Running, get, local, request, start_with},
+};
 
 fn start() -> Running {
     start_with(local(), &[("g1", Double::mapper())])
@@ -68,8 +67,8 @@ async fn what_is_not_confirmed_or_not_known_never_reaches_it() {
         message["confirm"] = confirm;
         client.fails(message, "not_confirmed").await;
     }
-    let said = client.fails(mapping("save"), "invalid_argument").await;
-    assert!(said.contains("start, stop, info"), "{said}");
+    let said = client.fails(mapping("fly"), "invalid_argument").await;
+    assert!(said.contains("start, stop, clear, save, info"), "{said}");
     assert_eq!(server.robot.calls(), []);
 }
 
@@ -234,63 +233,6 @@ async fn a_map_is_for_those_with_a_token_where_one_is_needed() {
     assert_eq!(get(server.http(), path, &token).await, (200, "points".to_owned()));
 }
 
-/// A page.
-struct Page(WebSocketStream<MaybeTlsStream<TcpStream>>);
-
-impl Page {
-    async fn open(server: &Running) -> Self {
-        let (socket, _) =
-            connect_async(format!("ws://{}/ws", server.http())).await.expect("connects");
-        Page(socket)
-    }
-
-    async fn send(&mut self, message: Value) {
-        self.0.send(Message::text(message.to_string())).await.expect("is connected");
-    }
-
-    async fn next(&mut self) -> Message {
-        let next = timeout(DEADLINE, self.0.next()).await;
-        next.expect("comes").expect("is connected").expect("is valid")
-    }
-
-    /// The reply, which must be what comes next: no frame is on its way.
-    async fn asks(&mut self, mut message: Value) -> Value {
-        message["req"] = 1.into();
-        self.send(message).await;
-        let Message::Text(text) = self.next().await else { panic!("wanted a reply") };
-        serde_json::from_str(&text).expect("is JSON")
-    }
-
-    async fn ok(&mut self, message: Value) {
-        let reply = self.asks(message).await;
-        assert_eq!(reply["ok"], true, "{reply}");
-    }
-
-    /// Which robot's frame comes next, and its number.
-    async fn frame(&mut self) -> (u16, u64) {
-        let Message::Binary(bytes) = self.next().await else { panic!("wanted a frame") };
-        let header = Frame::read(&bytes).expect("is a frame").header;
-        (header.robot, header.sequence)
-    }
-
-    /// Has been sent all that it is to be sent: an event, which comes behind the frames of the same
-    /// turn, is what comes next.
-    async fn is_silent(&mut self, robot: &Double) {
-        robot.publish_event(json!({ "event": "mark" }));
-        let Message::Text(text) = self.next().await else { panic!("wanted no frame") };
-        assert!(text.contains("mark"), "{text}");
-    }
-}
-
-fn cloud(sequence: u64) -> Vec<u8> {
-    let header = Header { sequence, unit: 0.05, name: "map", ..Header::default() };
-    frame::cloud(&header, &[[1, 2, 3]; 100])
-}
-
-fn ack(seq: u64) -> Value {
-    json!({ "type": "Ack", "topic": "cloud", "seq": seq })
-}
-
 const CLOUDS: [&str; 2] = ["cloud", "events"];
 
 #[tokio::test]
@@ -397,9 +339,29 @@ async fn an_acknowledgement_is_checked_as_every_message() {
         let reply = page.asks(message).await;
         assert_eq!(reply["error"]["code"], code, "{reply}");
     }
-    // The robot has no map, and 5556 carries no frames.
-    let reply = page.asks(json!({ "type": "Subscribe", "topics": ["map"] })).await;
+}
+
+#[tokio::test]
+async fn frames_come_on_no_other_port_and_that_is_said() {
+    let server = start();
+    // The robot has none of these.
+    let mut page = Page::open(&server).await;
+    let reply = page.asks(json!({ "type": "Subscribe", "topics": ["messages"] })).await;
     assert_eq!(reply["error"]["code"], "unsupported", "{reply}");
+    assert_eq!(reply["error"]["message"], "messages is not a topic of any robot here");
     let mut lines = server.lines().await;
-    lines.fails(json!({ "type": "Subscribe", "topics": ["cloud"] }), "unsupported").await;
+    let mut braces = Client::connect(server.at.tcp.expect("listens")).await;
+    for topic in ["cloud", "map", "messages"] {
+        let message = json!({ "type": "Subscribe", "topics": [topic] });
+        let wanted = format!("{topic} is bytes, which come on /ws only");
+        assert_eq!(lines.fails(message.clone(), "unsupported").await, wanted);
+        assert_eq!(braces.fails(message.clone(), "unsupported").await, wanted);
+        let mut legacy = server.legacy().await;
+        let mut asked = message;
+        asked["req"] = 1.into();
+        legacy.send(asked).await;
+        let reply = legacy.next_of("reply").await;
+        assert_eq!(reply["error"]["code"], "unsupported", "{reply}");
+        assert_eq!(reply["error"]["message"], wanted);
+    }
 }

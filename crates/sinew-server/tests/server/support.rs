@@ -29,6 +29,8 @@ use tokio::{
     time::timeout,
 };
 
+use crate::surroundings::Surroundings;
+
 /// Nothing that works takes this long.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -45,6 +47,17 @@ struct Inner {
     refusal: Mutex<Option<Refusal>>,
     changes: AtomicU64,
     maps: Mutex<PathBuf>,
+    surroundings: Arc<Surroundings>,
+    exporting: Exporting,
+}
+
+/// What becomes of exports.
+#[derive(Default)]
+struct Exporting {
+    running: AtomicU64,
+    most: AtomicU64,
+    /// How long the file is, beside the format's name.
+    padding: AtomicU64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -82,6 +95,8 @@ impl Double {
             refusal: Mutex::default(),
             changes: AtomicU64::new(0),
             maps: Mutex::default(),
+            surroundings: Arc::default(),
+            exporting: Exporting::default(),
         }))
     }
 
@@ -121,6 +136,27 @@ impl Double {
         self.audience(|audience| audience.frame("cloud", frame));
     }
 
+    /// What it has a map of.
+    pub(crate) fn surroundings(&self) -> &Surroundings {
+        &self.0.surroundings
+    }
+
+    /// Something changed in its map.
+    pub(crate) fn map_changed(&self) {
+        self.audience(|audience| audience.blocks_changed("map"));
+    }
+
+    /// How many exports run, and how many ran at once at most.
+    pub(crate) fn exports(&self) -> (u64, u64) {
+        let Exporting { running, most, .. } = &self.0.exporting;
+        (running.load(Ordering::SeqCst), most.load(Ordering::SeqCst))
+    }
+
+    /// From now on its map's file has so many bytes beside its format's name.
+    pub(crate) fn pad_exports(&self, bytes: u64) {
+        self.0.exporting.padding.store(bytes, Ordering::SeqCst);
+    }
+
     /// Has maps that were downloaded in this directory.
     pub(crate) fn keep_maps(&self, dir: PathBuf) {
         *self.0.maps.lock().expect("nobody panicked") = dir;
@@ -152,6 +188,7 @@ impl Double {
             "mapper" => {
                 robot.mapping = Some(double);
                 robot.frames.push(("cloud", Frames::Newest));
+                robot.frames.push(("map", Frames::Blocks(self.0.surroundings.clone())));
             }
             _ => {
                 robot.drive = Some(double.clone());
@@ -251,8 +288,12 @@ impl Mapping for Double {
         let double = self.clone();
         Ok(Task::new(request.nature(), |origin| async move {
             let moves = request.moves();
+            let answer = match request {
+                mapping::Request::Save { format } => json!(mapping::Answer::Save { format }),
+                _ => Value::Null,
+            };
             let call = Call::Map(request, (*origin.by).into());
-            double.carry_out(call, origin, moves).await
+            double.carry_out(call, origin, moves).await.map(|_| answer)
         }))
     }
 
@@ -261,7 +302,22 @@ impl Mapping for Double {
     }
 
     fn export(&self, format: mapping::Format) -> Boxed<'static, Result<Vec<u8>, Refusal>> {
-        Box::pin(async move { Ok(format.name().into()) })
+        let double = self.clone();
+        Box::pin(async move {
+            let Exporting { running, most, padding } = &double.0.exporting;
+            let now = running.fetch_add(1, Ordering::SeqCst) + 1;
+            most.fetch_max(now, Ordering::SeqCst);
+            // Without a word to the runtime, as a writer of files does.
+            while double.0.hangs.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            running.fetch_sub(1, Ordering::SeqCst);
+            if let Some(refusal) = double.0.refusal.lock().expect("nobody panicked").clone() {
+                return Err(refusal);
+            }
+            let padding = vec![b'.'; padding.load(Ordering::SeqCst) as usize];
+            Ok([format.name().as_bytes(), &padding].concat())
+        })
     }
 }
 

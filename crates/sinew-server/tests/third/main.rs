@@ -11,5 +11,8 @@ mod sim;
 #[path = "../server/support.rs"]
 #[allow(dead_code, reason = "the other server tests use the rest of it")]
 mod support;
+#[path = "../server/surroundings.rs"]
+#[allow(dead_code, reason = "the other server tests use it")]
+mod surroundings;
 mod table;
 mod telemetry;

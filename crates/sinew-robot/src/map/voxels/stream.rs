@@ -48,6 +48,8 @@ impl VoxelMap {
                 [x, y, z, age as u16]
             }));
         }
+        // A map that was cleared has no change to reach it by.
+        cursor.sequence = self.sequence;
         false
     }
 
