@@ -52,12 +52,11 @@ impl Surroundings {
         *step += 1;
         let angle = |index: u32, of: u32| f64::from(index) / f64::from(of) - 0.5;
         let moving = angle(*step % 20, 20);
-        let column = |angle: f64, way: f64| {
-            (0..20).map(move |up| [way * angle.cos(), way * angle.sin(), f64::from(up) * 0.04])
-        };
+        // What moves is as high as the sensor, so that rays to the wall pass where it was.
         let wall = (0..200).map(|index| angle(index, 200)).flat_map(|angle| {
-            let way = if (angle - moving).abs() < 0.05 { NEAR } else { WALL };
-            column(angle, way)
+            let near = (angle - moving).abs() < 0.05;
+            let (way, up) = if near { (NEAR, 8..13) } else { (WALL, 0..20) };
+            up.map(move |up| [way * angle.cos(), way * angle.sin(), f64::from(up) * 0.04])
         });
         let step_of = |axis: f64, low: f64| ((axis - low) * 1000.0).round() as u16;
         let cloud = Cloud {
@@ -132,6 +131,12 @@ impl Known {
                 self.blocks.entry(key).or_default().insert(cell, age);
             }
         }
+    }
+
+    /// Whether it is this, all of it.
+    pub(crate) fn is(&self, cells: &BTreeSet<[u16; 3]>) -> bool {
+        let count: usize = self.blocks.values().map(BTreeMap::len).sum();
+        count == cells.len() && self.cells() == *cells
     }
 
     pub(crate) fn cells(&self) -> BTreeSet<[u16; 3]> {
