@@ -1,5 +1,11 @@
 //! A map that is streamed: all of it at first, then what changes, at each client's pace.
 
+use std::{
+    collections::BTreeSet,
+    io::Write,
+    process::{Command, Stdio},
+};
+
 use serde_json::{Value, json};
 use sinew_api::frame::{Frame, Kind, LONGEST};
 use sinew_robot::mapping::Request;
@@ -48,13 +54,15 @@ struct Reader {
     count: [usize; 2],
     /// Of the last cloud.
     newest: u64,
+    /// Frames of the map, where they are kept.
+    kept: Option<Vec<u8>>,
 }
 
 impl Reader {
     async fn new(mut page: Page, topics: &[&str]) -> Self {
         page.ok(subscribe(topics)).await;
         let (maps, clouds) = (Vec::new(), Vec::new());
-        Reader { page, known: Known::default(), maps, clouds, count: [0; 2], newest: 0 }
+        Reader { page, known: Known::default(), maps, clouds, count: [0; 2], newest: 0, kept: None }
     }
 
     /// The next message if it is text. At no time are there more than two frames of a topic that it
@@ -69,6 +77,10 @@ impl Reader {
         if frame.kind == Kind::Map {
             assert!(bytes.len() <= LONGEST);
             self.known.take(&frame);
+            if let Some(kept) = &mut self.kept {
+                kept.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+                kept.extend_from_slice(&bytes);
+            }
             self.maps.push(sequence);
             self.count[0] += 1;
         } else {
@@ -278,4 +290,45 @@ async fn a_page_is_worked_for_while_a_long_frame_is_on_its_way_to_it() {
     }
     // Its answers come when it reads.
     while blocked.read().await.is_none_or(|text| !text.contains(r#""req":50"#)) {}
+}
+
+/// What the documentation's client has, and prints, when it has taken these frames; none without
+/// Python.
+fn documented(frames: &[u8]) -> Option<BTreeSet<[u16; 3]>> {
+    let page = include_str!("../../../../docs/api.md");
+    let (_, rest) = page.split_once("<!-- rule -->\n```python\n").expect("is there");
+    let (rule, _) = rest.split_once("```").expect("ends");
+    let reader = "\nimport sys\nmap, frames = Map(), sys.stdin.buffer.read()\nwhile frames:\n    \
+        end = 4 + struct.unpack_from('<I', frames)[0]\n    map.take(frames[4:end])\n    \
+        frames = frames[end:]\nprint([cell for block in map.blocks.values() for cell in block])\n";
+    let mut python = Command::new("python3")
+        .args(["-c", &format!("{rule}{reader}")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .ok()?;
+    python.stdin.take().expect("is piped").write_all(frames).expect("is read");
+    let ended = python.wait_with_output().expect("ends");
+    assert!(ended.status.success());
+    let text = String::from_utf8(ended.stdout).expect("is text").replace(['(', ')'], "");
+    let numbers = text.trim().trim_matches(['[', ']']).split(", ");
+    let numbers: Vec<u16> = numbers.map(|number| number.parse().expect("is a number")).collect();
+    Some(numbers.as_chunks().0.iter().copied().collect())
+}
+
+#[tokio::test]
+async fn the_rule_of_the_documentation_gives_the_servers_map() {
+    let server = start();
+    let mut reader = Reader::new(Page::open(&server).await, &["map"]).await;
+    reader.kept = Some(Vec::new());
+    reader.catch_up(&server.robot).await;
+    server.robot.surroundings().clear();
+    for _ in 0..CHANGES {
+        server.robot.surroundings().go_on();
+        server.robot.map_changed();
+        reader.catch_up(&server.robot).await;
+    }
+    assert!(reader.known.emptied > 0, "what moved left blocks empty");
+    let Some(cells) = documented(&reader.kept.expect("is kept")) else { return };
+    assert_eq!(cells, server.robot.surroundings().cells());
 }

@@ -70,7 +70,7 @@ async fn a_cloud_is_for_pages_alone_and_comes_without_sensors() {
     until_ready(&mut lines).await;
     let subscribe = json!({ "type": "Subscribe", "topics": ["cloud"] });
     let refusal = lines.fails(subscribe, "unsupported").await;
-    assert_eq!(refusal, "cloud is not a topic of any robot here");
+    assert_eq!(refusal, "cloud is bytes, which come on /ws only");
     let mut page = Page::open(&server).await;
     page.subscribe(json!(["cloud"])).await;
     let (first, second) = (page.cloud().await, page.cloud().await);
