@@ -95,7 +95,7 @@ fn services(dir: &TempDir, heard: &Arc<Heard>) -> Services {
 
 /// A robot that stands, with as many points in a cloud as fit a message.
 pub(crate) fn standing(layout: slam::Reading) -> UnitreeOptions {
-    UnitreeOptions { layout, patrol: false, points_per_cloud: 10_000, ..Default::default() }
+    UnitreeOptions { layout, patrol: false, points_per_cloud: 20_000, ..Default::default() }
 }
 
 impl Mapped {

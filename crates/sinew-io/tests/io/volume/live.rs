@@ -1,6 +1,6 @@
 //! A robot that maps.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use sinew_io::Around;
 use sinew_robot::{
@@ -26,12 +26,18 @@ fn a_robot_that_stands_gives_a_map_that_stands_and_stays_until_it_is_cleared() {
     assert_eq!((reader.read(), reader.read(), reader.len()), (1, 0, 0), "of an empty map, too");
     // Nothing is subscribed, and clouds are taken all the same.
     robot.ask(Request::Start).unwrap();
-    robot.until("a map", |robot| robot.clouds() >= 30);
-    let before = robot.state("/map/voxels").as_u64().unwrap();
-    robot.until("the same map", |robot| robot.clouds() >= 80);
-    let after = robot.state("/map/voxels").as_u64().unwrap();
-    eprintln!("{before} cells after 3 s, {after} after 8 s");
-    assert!(before > 1000 && after.abs_diff(before) * 50 < before, "{before}, {after}");
+    // Shots are random: what is far away takes minutes until each cell was hit. What is near was.
+    let near = |cells: BTreeSet<[i64; 3]>| {
+        let is_near = |cell: &&[i64; 3]| cell.iter().map(|axis| axis * axis).sum::<i64>() < 60 * 60;
+        cells.iter().filter(is_near).count()
+    };
+    let seen = [20, 40, 80].map(|clouds| {
+        robot.until("a map", |robot| robot.clouds() >= clouds);
+        (near(robot.cells()), robot.cells().len())
+    });
+    eprintln!("cells within 3 m, and all, after 20, 40, 80 clouds: {seen:?}");
+    let [_, (before, _), (after, _)] = seen;
+    assert!(before > 1000 && after.abs_diff(before) * 100 < before, "{before}, {after}");
 
     robot.ask(Request::Stop { name: Some("hall".into()) }).unwrap();
     robot.until("an end", |robot| robot.state("/mapping/active") == false);
@@ -100,7 +106,7 @@ fn messages_are_what_the_robot_sent_without_the_validation() {
     let heard = robot.messages();
     drop(robot);
     let sent = sent(&file);
-    assert!(heard.len() > 100, "{}", heard.len());
+    assert!(heard.len() > 50, "{}", heard.len());
     let heard: Vec<_> = heard.into_iter().map(|(_, _, bytes)| bytes).collect();
     // What was on its way at the end has not come; all before has, in its order.
     assert_eq!(heard, sent[..heard.len()]);
