@@ -1,10 +1,11 @@
-use std::{borrow::Cow, fmt, path::PathBuf, str::FromStr};
+use std::{borrow::Cow, fmt, ops::RangeInclusive, path::PathBuf, str::FromStr};
 
 use sinew_wire::teach::{Layout, PORT};
 
 /// Where a robot is: `serial:/dev/ttyS3?baud=115200`, `udp:192.168.86.3:49504?layout=compact`,
-/// `webrtc:192.168.86.3?key_file=g1.key`, or `sim:` for one that is simulated.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// `webrtc:192.168.86.3?key_file=g1.key`, `sim:` for one that is simulated, or
+/// `replay:hall.messages?speed=2` for a recording in its place.
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Address {
     /// A serial port.
@@ -39,6 +40,13 @@ pub enum Address {
         /// What its world is made from.
         seed: u64,
     },
+    /// What was recorded of a robot.
+    Replay {
+        /// The file.
+        path: PathBuf,
+        /// How much faster than it was recorded: 0.01 to 1000.
+        speed: f64,
+    },
 }
 
 /// What is wrong with an address.
@@ -46,6 +54,8 @@ pub enum Address {
 pub struct AddressError(String);
 
 const DEFAULT_BAUD: u32 = 115_200;
+/// How much faster than it was made a recording may play.
+const SPEEDS: RangeInclusive<f64> = 0.01..=1000.0;
 
 impl FromStr for Address {
     type Err = AddressError;
@@ -55,7 +65,13 @@ impl FromStr for Address {
         let Some((scheme, rest)) = text.split_once(':') else {
             return wrong(format!("{text:?}: wanted serial:PATH or sim:"));
         };
-        let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (path, query) = match scheme {
+            // A file's name may have a question mark. What stands behind the last is an option if it
+            // looks like one.
+            "replay" => rest.rsplit_once('?').filter(|(_, query)| query.contains('=')),
+            _ => rest.split_once('?'),
+        }
+        .unwrap_or((rest, ""));
         let mut options = Vec::new();
         for option in query.split('&').filter(|option| !option.is_empty()) {
             match option.split_once('=') {
@@ -117,8 +133,20 @@ impl FromStr for Address {
                 let interface = option("interface")?.map(String::from);
                 Ok(Address::WebRtc { host, port, key_file, interface })
             }
-            "replay" => wrong(format!("{scheme}: links are not supported yet")),
-            _ => wrong(format!("{scheme:?}: wanted serial:, udp:, webrtc: or sim:")),
+            "replay" if path.is_empty() => {
+                wrong("replay: wanted a file, as in replay:hall.messages".into())
+            }
+            "replay" => {
+                only(&["speed"])?;
+                let given = options.first().map_or("1", |(_, value)| *value);
+                let speed = given.parse().ok().filter(|speed| SPEEDS.contains(speed));
+                let Some(speed) = speed else {
+                    let (least, most) = (SPEEDS.start(), SPEEDS.end());
+                    return wrong(format!("speed: wanted {least} to {most}, got {given:?}"));
+                };
+                Ok(Address::Replay { path: path.into(), speed })
+            }
+            _ => wrong(format!("{scheme:?}: wanted serial:, udp:, webrtc:, sim: or replay:")),
         }
     }
 }
@@ -149,6 +177,7 @@ impl Address {
             Address::Udp { .. } => "udp",
             Address::WebRtc { .. } => "webrtc",
             Address::Sim { .. } => "sim",
+            Address::Replay { .. } => "replay",
         }
     }
 }
@@ -179,6 +208,14 @@ impl fmt::Display for Address {
                 Ok(())
             }
             Address::Sim { seed } => write!(f, "sim:?seed={seed}"),
+            Address::Replay { path, speed } => {
+                let path = path.display().to_string();
+                write!(f, "replay:{path}")?;
+                match *speed == 1.0 && !path.contains('?') {
+                    true => Ok(()),
+                    false => write!(f, "?speed={speed}"),
+                }
+            }
         }
     }
 }

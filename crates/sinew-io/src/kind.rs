@@ -174,7 +174,7 @@ impl Entry {
     pub fn is_stream(&self) -> bool {
         match self.link {
             Address::Serial { .. } => true,
-            Address::Udp { .. } | Address::WebRtc { .. } => false,
+            Address::Udp { .. } | Address::WebRtc { .. } | Address::Replay { .. } => false,
             Address::Sim { .. } => self.kind.schemes().contains(&"serial"),
         }
     }

@@ -33,6 +33,8 @@ mod unacknowledged;
 #[cfg(feature = "webrtc")]
 pub mod unitree;
 pub mod vacuum;
+#[cfg(feature = "webrtc")]
+pub mod volume;
 mod wake;
 mod watch;
 

@@ -7,6 +7,8 @@ mod log;
 #[cfg(any(feature = "webrtc", all(feature = "g1", feature = "sim")))]
 mod poller;
 mod port;
+#[cfg(feature = "webrtc")]
+mod replay;
 mod serial;
 mod udp;
 #[cfg(feature = "webrtc")]
@@ -19,6 +21,8 @@ use sinew_faults::DatagramFaults;
 pub use around::{Around, Side};
 #[cfg(all(feature = "g1", feature = "sim"))]
 pub use both::Both;
+#[cfg(feature = "webrtc")]
+pub(crate) use replay::ReplayLink;
 #[cfg(feature = "sim")]
 pub use serial::PtyLink;
 pub use serial::SerialLink;

@@ -1,6 +1,7 @@
 //! The driver of a G1 behind WebRTC: its arm service, and its SLAM service.
 
 mod both;
+mod replay;
 mod slam;
 
 use std::{
@@ -21,14 +22,16 @@ use sinew_robot::{
         Audience, Boxed, Detail, Driver, Figure, Frames, Reading, Report, Robot, Sensors,
         sensor_group,
     },
-    mapping::Cloud,
+    mapping::{self, Cloud},
     teach::{self, Answer, Carries, RobotRequest},
     unitree::{Counters, Event, LinkState, Reply, Request, Session, Settings, State},
 };
+use sinew_wire::unitree::Form;
 
+pub use self::replay::Replay;
 use self::{
     both::{Beside, Both},
-    slam::Slam,
+    slam::{Asked, Slam},
 };
 use crate::{
     Around, Wiring,
@@ -39,10 +42,13 @@ use crate::{
     report::{link_json, members, timestamp_us},
     teaching::{Recorded, Taught, Teaching},
     tell::Listener,
+    volume::{MAP, Volume},
 };
 
 /// The topic of clouds.
 pub const CLOUD: &str = "cloud";
+/// The topic of what the robot sends.
+pub const MESSAGES: &str = "messages";
 const ODOMETRY: &str = "odometry";
 /// The driver of datagrams.
 const TEACHING: &str = "teaching";
@@ -55,6 +61,7 @@ const POLICY: Policy =
 #[derive(Debug, Clone)]
 pub struct Unitree {
     handle: Handle<Session>,
+    volume: Option<Volume>,
 }
 
 /// A G1's teaching datagrams: where, and how.
@@ -67,14 +74,28 @@ impl Unitree {
         around: Vec<Around>,
         listener: Arc<dyn Listener<Event>>,
     ) -> io::Result<Self> {
+        Self::spawn_with(options, around, listener, None)
+    }
+
+    /// The same, with a map and what it is made of.
+    fn spawn_with(
+        options: WebRtcOptions,
+        around: Vec<Around>,
+        listener: Arc<dyn Listener<Event>>,
+        mapped: Option<(Volume, Arc<dyn Audience>)>,
+    ) -> io::Result<Self> {
         let unix_time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         // The numbers made from it only tell calls apart.
         let seed = RandomState::new().hash_one(0);
         let settings = Settings::new(unix_time.as_secs(), seed, OpenSsl::digest);
-        let session = Session::new(settings, Instant::now());
+        let mut session = Session::new(settings, Instant::now());
+        let volume = mapped.map(|(volume, audience)| {
+            session.tap(tap(audience));
+            volume
+        });
         let link = Around::all(WebRtcLink::new(options)?, Side::Host, around)?;
         let handle = Handle::spawn(session, link, POLICY, listener, None)?;
-        Ok(Unitree { handle })
+        Ok(Unitree { handle, volume })
     }
 
     /// Starts a robot that is taught and makes maps over WebRTC, with a library beside it, and
@@ -87,14 +108,17 @@ impl Unitree {
     ) -> io::Result<Robot> {
         let Services { around, epoch, audience, library, maps } = services;
         let tells_joints = datagrams.is_none();
-        let teller = Teller::new(Arc::clone(&audience), tells_joints);
-        let unitree = Arc::new(Unitree::spawn(options, around, Arc::new(teller))?);
+        let volume = Volume::spawn(Arc::clone(&audience))?;
+        let teller = Teller::new(Arc::clone(&audience), volume.clone(), tells_joints);
+        let mapped = Some((volume.clone(), Arc::clone(&audience)));
+        let unitree = Unitree::spawn_with(options, around, Arc::new(teller), mapped)?;
+        let unitree = Arc::new(unitree);
         let mut robot = Robot::new(kind);
         robot.drivers.push(("webrtc", unitree.clone()));
         let groups = if tells_joints { &[JOINTS, ODOMETRY][..] } else { &[ODOMETRY] };
         robot.sensors.push(Arc::new(Groups(groups)));
-        robot.frames.push((CLOUD, Frames::Newest));
-        robot.mapping = Some(Arc::new(Slam::new(Unitree::clone(&unitree), maps)));
+        robot.frames.extend(topics(&volume));
+        robot.mapping = Some(Arc::new(Slam::new(unitree.clone(), volume, Some(maps))));
         let taught: Arc<dyn Taught> = match datagrams {
             None => unitree,
             Some((host, port, settings)) => {
@@ -150,6 +174,22 @@ impl Taught for Unitree {
     }
 }
 
+impl Asked for Unitree {
+    fn ask(
+        &self,
+        request: mapping::Request,
+        origin: Origin,
+    ) -> Boxed<'static, Result<mapping::Answer, Refusal>> {
+        let robot = self.clone();
+        Box::pin(async move {
+            match robot.ask(Request::Mapping(request), origin).await? {
+                Reply::Mapping(answer) => Ok(answer),
+                Reply::Teach(_) => Err(slam::strange()),
+            }
+        })
+    }
+}
+
 impl Driver for Unitree {
     fn order(&self, order: &Order) {
         self.handle.order(order.clone());
@@ -159,18 +199,45 @@ impl Driver for Unitree {
         let state = self.state();
         let mut members = members(&state);
         members.remove("link");
+        let mut figures = figures(&state.counters);
+        if let Some(volume) = &self.volume {
+            members.insert(MAP.into(), volume.state());
+            figures.extend(volume.figures());
+        }
         Report {
             link: link(&state.link),
             fresh: state.fresh,
             stopped_by: None,
             since_seen: state.last_seen.map(|seen| seen.elapsed()),
-            figures: figures(&state.counters),
+            figures,
             state: members,
         }
     }
 
     fn shut_down(&self) {
         self.handle.shut_down();
+    }
+}
+
+/// The topics of frames that a map is made of, and of the map.
+fn topics(volume: &Volume) -> [(&'static str, Frames); 3] {
+    [(CLOUD, Frames::Newest), (MAP, Frames::Blocks(volume.blocks())), (MESSAGES, Frames::All)]
+}
+
+/// Tells of messages, if they are read.
+fn tap(audience: Arc<dyn Audience>) -> impl FnMut(Form, &[u8]) + Send {
+    let mut sequence = 0;
+    move |form, bytes| {
+        if audience.wants_frames(MESSAGES) {
+            sequence += 1;
+            let name = match form {
+                Form::Text => "text",
+                Form::Binary => "binary",
+            };
+            let time_us = timestamp_us();
+            let header = frame::Header { sequence, time_us, name, ..Default::default() };
+            audience.frame(MESSAGES, frame::message(&header, bytes));
+        }
     }
 }
 
@@ -190,6 +257,9 @@ impl Sensors for Groups {
 /// Tells a robot's clients what its session told.
 struct Teller {
     audience: Arc<dyn Audience>,
+    volume: Volume,
+    /// Whether clouds wait until there is room for them.
+    waits: bool,
     /// Whether the arms' pose is told from here: with datagrams it comes more often.
     tells_joints: bool,
     /// Counts clouds, and maps.
@@ -198,8 +268,9 @@ struct Teller {
 }
 
 impl Teller {
-    fn new(audience: Arc<dyn Audience>, tells_joints: bool) -> Self {
-        Teller { audience, tells_joints, clouds: AtomicU64::new(0), maps: AtomicU32::new(0) }
+    fn new(audience: Arc<dyn Audience>, volume: Volume, tells_joints: bool) -> Self {
+        let (clouds, maps) = (AtomicU64::new(0), AtomicU32::new(0));
+        Teller { audience, volume, waits: false, tells_joints, clouds, maps }
     }
 
     /// A cloud as a frame of its topic.
@@ -214,6 +285,8 @@ impl Listener<Event> for Teller {
     fn wants(&self, event: &Event) -> bool {
         match event {
             Event::Joints { .. } => self.tells_joints && self.audience.wants_sensors(),
+            // A map is made whether or not it is read.
+            Event::Cloud { of_map: true, .. } => true,
             Event::Odometry { .. } | Event::Cloud { .. } => self.audience.wants_sensors(),
             _ => true,
         }
@@ -231,7 +304,14 @@ impl Listener<Event> for Teller {
                 let values = json!({ "x": x, "y": y, "z": z, "yaw": number(pose.yaw) });
                 self.audience.sensors(&reading(ODOMETRY, values));
             }
-            Event::Cloud { ref cloud, .. } => self.audience.frame(CLOUD, self.frame(cloud)),
+            Event::Cloud { of_map, cloud, .. } => {
+                if self.audience.wants_frames(CLOUD) {
+                    self.audience.frame(CLOUD, self.frame(&cloud));
+                }
+                if of_map {
+                    self.volume.take(cloud, self.waits);
+                }
+            }
             Event::Link { link: ref to, .. } => {
                 let mut value = serde_json::to_value(&event).unwrap_or_default();
                 value["link"] = link(to);
@@ -240,6 +320,7 @@ impl Listener<Event> for Teller {
             other => {
                 if let Event::Mapping { on: true, .. } = other {
                     self.maps.fetch_add(1, Ordering::Relaxed);
+                    self.volume.begin();
                 }
                 self.audience.event(serde_json::to_value(other).unwrap_or_default());
             }

@@ -338,7 +338,8 @@ impl Client {
             // A port that cannot be opened will hardly be there in a moment.
             let patience = if link.state == "disconnected" { 2 } else { 15 };
             match link.state.as_str() {
-                "ready" => return Ok(()),
+                // A recording that is over can still be asked.
+                "ready" | "ended" => return Ok(()),
                 state if start.elapsed() > Duration::from_secs(patience) => {
                     let reason = link.reason.map_or(String::new(), |reason| format!(": {reason}"));
                     bail!("--link: the robot is {state} after {patience} s{reason}");

@@ -158,8 +158,8 @@ pub(crate) fn link(link: &LinkReport) -> String {
 pub(crate) fn link_style(state: &str) -> Style {
     match state {
         "ready" | "turning" => GREEN,
-        // A lidar that is off.
-        "silent" => Style::new(),
+        // A lidar that is off, a recording that is over.
+        "silent" | "ended" => Style::new(),
         "booting" | "starting" | "connecting" | "validating" | "closing" => YELLOW,
         _ => RED,
     }

@@ -20,7 +20,7 @@ use crate::{Address, g1::G1};
 #[cfg(feature = "webrtc")]
 use crate::{
     link::{KeyFile, WebRtcOptions},
-    unitree::{Datagrams, Unitree},
+    unitree::{Datagrams, Replay, Unitree},
 };
 
 pub(super) struct G1Kind;
@@ -129,6 +129,8 @@ impl Kind for G1Kind {
             "sim",
             #[cfg(feature = "webrtc")]
             "webrtc",
+            #[cfg(feature = "webrtc")]
+            "replay",
         ]
     }
 
@@ -158,6 +160,10 @@ impl Kind for G1Kind {
                     interface: interface.clone(),
                 };
                 Ok(Unitree::compose(self.name(), options, set.datagrams()?, services)?)
+            }
+            #[cfg(feature = "webrtc")]
+            Address::Replay { path, speed } => {
+                Ok(Replay::compose(self.name(), path, *speed, services)?)
             }
             #[cfg(feature = "sim")]
             Address::Sim { seed } => self.simulated(*seed, &set, services),

@@ -5,6 +5,10 @@ fn udp(host: &str, port: u16, layout: Layout) -> Address {
     Address::Udp { host: host.into(), port, layout }
 }
 
+fn replay(path: &str, speed: f64) -> Address {
+    Address::Replay { path: path.into(), speed }
+}
+
 fn webrtc(
     host: &str,
     port: Option<u16>,
@@ -34,6 +38,12 @@ fn addresses_are_read_and_written() {
         ),
         ("sim:", Address::Sim { seed: 1 }),
         ("sim:?seed=7", Address::Sim { seed: 7 }),
+        ("replay:hall.messages", replay("hall.messages", 1.0)),
+        ("replay:/a b/c:d.messages?speed=0.01", replay("/a b/c:d.messages", 0.01)),
+        ("replay:../x?speed=1000", replay("../x", 1000.0)),
+        ("replay:what?", replay("what?", 1.0)),
+        ("replay:what?.messages", replay("what?.messages", 1.0)),
+        ("replay:a?b=c?speed=2", replay("a?b=c", 2.0)),
     ] {
         let address: Address = text.parse().unwrap();
         assert_eq!(address, wanted);
@@ -59,8 +69,14 @@ fn a_wrong_address_says_what_is_wanted() {
         ("webrtc:1.2.3.4:99999", "wanted HOST"),
         ("webrtc:1.2.3.4?key=00", "wanted key_file or interface"),
         ("webrtc:1.2.3.4?key_file=", "key_file: wanted a value"),
-        ("replay:1.2.3.4", "not supported"),
-        ("usb:1", "wanted serial:, udp:, webrtc: or sim:"),
+        ("replay:", "wanted a file"),
+        ("replay:?speed=2", "wanted a file"),
+        ("replay:x?pace=2", "wanted speed"),
+        ("replay:x?speed=0", "speed: wanted 0.01 to 1000, got \"0\""),
+        ("replay:x?speed=1001", "wanted 0.01 to 1000"),
+        ("replay:x?speed=NaN", "wanted 0.01 to 1000"),
+        ("replay:x?speed=", "wanted 0.01 to 1000"),
+        ("usb:1", "wanted serial:, udp:, webrtc:, sim: or replay:"),
     ] {
         let error = text.parse::<Address>().unwrap_err().to_string();
         assert!(error.contains(reason), "{text}: {error}");

@@ -21,4 +21,6 @@ mod teaching;
 mod unacknowledged;
 mod vacuum;
 #[cfg(all(feature = "sim", feature = "webrtc"))]
+mod volume;
+#[cfg(all(feature = "sim", feature = "webrtc"))]
 mod webrtc;

@@ -6,17 +6,17 @@ use std::{
 };
 
 use sinew_wire::{
-    slam::{Cloud as WireCloud, CloudFrame, Reading},
+    slam::{Cloud as WireCloud, CloudFrame, Message, Reading},
     unitree::Binary,
 };
 
 use super::{
-    CloudSeen, Event, Session,
+    CloudSeen, Event, Mapping, Session,
     topics::{FOUND_POINTS, MAP_POINTS},
 };
 use crate::{
     cut, later,
-    mapping::{Bounds, Cloud},
+    mapping::{Bounds, Cloud, Pose},
 };
 
 /// Of clouds that do not add up it is told no more often.
@@ -39,36 +39,23 @@ impl Session {
             return;
         }
         match message.topic() {
-            MAP_POINTS | FOUND_POINTS => self.take_cloud(now, &binary),
+            topic @ (MAP_POINTS | FOUND_POINTS) => {
+                let of_map = topic == MAP_POINTS && self.state.mapping.active;
+                self.take_cloud(now, &binary, of_map);
+            }
             topic if topic.contains("utlidar") => self.state.mapping.voxel_maps += 1,
             _ => self.state.counters.unknown += 1,
         }
     }
 
-    fn take_cloud(&mut self, now: Instant, binary: &Binary<'_>) {
-        let envelope = binary.cloud();
-        let mut problem = None;
-        let cloud = WireCloud::new(&envelope, None);
-        match &cloud {
-            Ok(cloud) => cloud.problems(|error| problem = Some(error)),
-            Err(error) => problem = Some(*error),
+    fn take_cloud(&mut self, now: Instant, binary: &Binary<'_>, of_map: bool) {
+        match read(&binary.cloud(), self.state.pose) {
+            Ok((cloud, bounds)) => {
+                let cloud = self.state.mapping.note(now, cloud, bounds);
+                self.event(Event::Cloud { points: cloud.points.len(), of_map, cloud });
+            }
+            Err(error) => self.reject_cloud(now, &error.to_string()),
         }
-        let (Ok(cloud), None) = (cloud, problem) else {
-            let why = problem.map_or_else(String::new, |error| error.to_string());
-            return self.reject_cloud(now, &why);
-        };
-        let (origin, points) = points(&cloud);
-        let real = cloud.bounds(CloudFrame::Map);
-        let bounds =
-            real.map_or_else(Bounds::default, |real| Bounds { min: real.min, max: real.max });
-        let mapping = &mut self.state.mapping;
-        mapping.clouds += 1;
-        mapping.last_cloud = Some(CloudSeen { points: points.len(), bounds, at: now });
-        let sequence = mapping.clouds;
-        let frame = cloud.metadata.frame_id.unwrap_or_default();
-        let (pose, frame) = (self.state.pose, cut(frame, 60).into());
-        let cloud = Cloud { sequence, origin, unit: UNIT, points, pose, frame };
-        self.event(Event::Cloud { points: cloud.points.len(), cloud: Arc::new(cloud) });
     }
 
     /// What does not add up is counted and told, never shown.
@@ -80,6 +67,34 @@ impl Session {
             self.event(Event::CloudRejected { count, why: why.into() });
         }
     }
+}
+
+impl Mapping {
+    /// Counts a cloud, which gets its number.
+    pub(super) fn note(&mut self, now: Instant, mut cloud: Cloud, bounds: Bounds) -> Arc<Cloud> {
+        self.clouds += 1;
+        self.last_cloud = Some(CloudSeen { points: cloud.points.len(), bounds, at: now });
+        cloud.sequence = self.clouds;
+        Arc::new(cloud)
+    }
+}
+
+/// The cloud of a message, seen from this place, and the box around it; or what does not add up.
+pub(super) fn read(
+    message: &Message<'_>,
+    pose: Option<Pose>,
+) -> sinew_wire::Result<(Cloud, Bounds)> {
+    let cloud = WireCloud::new(message, None)?;
+    let mut problem = None;
+    cloud.problems(|error| problem = Some(error));
+    if let Some(error) = problem {
+        return Err(error);
+    }
+    let (origin, points) = points(&cloud);
+    let real = cloud.bounds(CloudFrame::Map);
+    let bounds = real.map_or_else(Bounds::default, |real| Bounds { min: real.min, max: real.max });
+    let frame = cut(cloud.metadata.frame_id.unwrap_or_default(), 60).into();
+    Ok((Cloud { sequence: 0, origin, unit: UNIT, points, pose, frame }, bounds))
 }
 
 /// The points in steps from a corner.

@@ -136,6 +136,9 @@ pub enum Event {
     Cloud {
         /// How many points it has.
         points: usize,
+        /// Whether it is of the map that is being made, and so in its frame. Others are of a robot
+        /// that finds its way in a map that was loaded.
+        of_map: bool,
         /// The points themselves.
         #[serde(skip)]
         cloud: Arc<Cloud>,

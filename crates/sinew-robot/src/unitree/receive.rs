@@ -42,9 +42,17 @@ impl Session {
             return;
         }
         match from {
-            Form::Binary => self.receive_binary(now, bytes),
+            Form::Binary => {
+                if let Some(tap) = self.open_tap() {
+                    tap.show_binary(bytes);
+                }
+                self.receive_binary(now, bytes);
+            }
             Form::Text => match Message::parse(bytes) {
                 Ok(message) => {
+                    if let Some(tap) = self.open_tap() {
+                        tap.show_text(&message, bytes);
+                    }
                     self.heard(now);
                     if self.take(now, &message).is_err() {
                         self.state.counters.malformed += 1;

@@ -3,7 +3,7 @@ use std::time::Instant;
 use super::{
     Event, LinkState, Request, Settings, State, actions::Actions, arm::ArmLane, calls::Calls,
     channel::Channel, clock::Clock, download::Downloads, outbox::Outbox, recorder::Recorder,
-    slam::SlamLane, stopping::Stopping, walk::Walking,
+    slam::SlamLane, stopping::Stopping, tap::Tap, walk::Walking,
 };
 use crate::{
     Code, Order, Origin, Refusal, RequestId,
@@ -31,6 +31,7 @@ pub struct Session {
     pub(super) stopping: Option<Stopping>,
     /// When a cloud that does not add up was last told of.
     pub(super) clouds_told: Option<Instant>,
+    pub(super) tap: Option<Tap>,
     last_id: RequestId,
 }
 
@@ -54,6 +55,7 @@ impl Session {
             downloads: Downloads::default(),
             stopping: None,
             clouds_told: None,
+            tap: None,
             last_id: 0,
             settings,
         }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     Code, Origin, Refusal, RequestId, later,
-    mapping::{Answer, Info, LastCloud, Pose, Request},
+    mapping::{Answer, Info, Pose, Request},
 };
 
 const MAX_WAITING: usize = 32;
@@ -271,21 +271,7 @@ impl Session {
     }
 
     fn info(&self, now: Instant) -> Info {
-        let Mapping { active, map, walking, clouds, last_cloud, .. } = &self.state.mapping;
-        let age = |at: Instant| now.saturating_duration_since(at).as_millis();
-        Info {
-            mapping: *active,
-            walking: *walking,
-            map: map.as_deref().map(Into::into),
-            pose: self.state.pose,
-            clouds: *clouds,
-            last_cloud: last_cloud.map(|seen| LastCloud {
-                points: seen.points,
-                bounds: seen.bounds,
-                age_ms: u64::try_from(age(seen.at)).unwrap_or(u64::MAX),
-            }),
-            ..Info::default()
-        }
+        Info { pose: self.state.pose, ..self.state.mapping.info(now) }
     }
 
     /// The service says how it goes.
@@ -418,7 +404,7 @@ fn to_wire(pose: &Pose) -> WirePose {
 }
 
 /// The heading about the vertical; none for what is no pose.
-fn from_wire(pose: &WirePose) -> Option<Pose> {
+pub(super) fn from_wire(pose: &WirePose) -> Option<Pose> {
     let ([x, y, z], [qx, qy, qz, qw]) = (pose.position, pose.orientation);
     let yaw = (2.0 * (qw * qz + qx * qy)).atan2(1.0 - 2.0 * (qy * qy + qz * qz));
     let pose = Pose { x, y, z, yaw };

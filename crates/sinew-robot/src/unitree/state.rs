@@ -86,6 +86,11 @@ pub enum LinkState {
         /// Why.
         reason: Arc<str>,
     },
+    /// A recording is over.
+    Ended {
+        /// Why.
+        reason: Arc<str>,
+    },
     /// What goes on is being ended, then the channel is closed.
     Closing,
     /// Nothing is sent any more.
@@ -264,7 +269,7 @@ impl LinkState {
     pub const fn reason(&self) -> Option<&Arc<str>> {
         match self {
             LinkState::Connecting { reason } => reason.as_ref(),
-            LinkState::Lost { reason } => Some(reason),
+            LinkState::Lost { reason } | LinkState::Ended { reason } => Some(reason),
             _ => None,
         }
     }
@@ -277,6 +282,7 @@ impl fmt::Display for LinkState {
             LinkState::Validating => "the robot has not accepted the channel yet",
             LinkState::Ready => "ready",
             LinkState::Lost { .. } => "the robot was lost",
+            LinkState::Ended { .. } => "the recording is over",
             LinkState::Closing => "the link is being closed",
             LinkState::Closed => "the link is closed",
         })?;

@@ -20,7 +20,8 @@ use super::{Error, Field, Kind, Points};
 
 const MAGIC: &[u8; 8] = b"SINEWMSG";
 const VERSION: u32 = 1;
-const HEAD: usize = 16;
+/// Bytes before a recording's first message, and before the bytes of each message.
+pub const HEAD: usize = 16;
 
 /// What the messages of a file amount to.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +53,32 @@ pub struct Recorded<'a> {
     pub form: Form,
     /// The message.
     pub bytes: &'a [u8],
+}
+
+/// What stands before a message of a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// Since the recording began.
+    pub at: Duration,
+    /// How the message travelled.
+    pub form: Form,
+    /// Its bytes.
+    pub len: u32,
+}
+
+impl Head {
+    /// Reads it.
+    pub fn read(bytes: &[u8; HEAD]) -> Result<Self, Error> {
+        let [time, words] = [&bytes[..8], &bytes[8..]];
+        let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|index| words[at + index]));
+        let micros = u64::from_le_bytes(std::array::from_fn(|index| time[index]));
+        let form = match word(0) {
+            1 => Form::Text,
+            2 => Form::Binary,
+            other => return Err(Error::new("form", "1 or 2", other)),
+        };
+        Ok(Head { at: Duration::from_micros(micros), form, len: word(4) })
+    }
 }
 
 /// A recording, message by message.
@@ -106,33 +133,34 @@ impl<'a> Iterator for Recording<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let (head, rest) = self.rest.split_first_chunk::<HEAD>()?;
-        let (time, words) = head.split_first_chunk::<8>()?;
-        let (form, len) = words.split_first_chunk::<4>()?;
-        let len = u32::from_le_bytes(*len.first_chunk()?) as usize;
-        let form = match u32::from_le_bytes(*form) {
-            1 => Form::Text,
-            2 => Form::Binary,
-            other => {
+        let Head { at, form, len } = match Head::read(head) {
+            Ok(head) => head,
+            Err(error) => {
                 self.rest = &[];
-                return Some(Err(Error::new("form", "1 or 2", other)));
+                return Some(Err(error));
             }
         };
-        let (bytes, rest) = rest.split_at_checked(len)?;
+        let (bytes, rest) = rest.split_at_checked(len as usize)?;
         self.rest = rest;
-        Some(Ok(Recorded { at: Duration::from_micros(u64::from_le_bytes(*time)), form, bytes }))
+        Some(Ok(Recorded { at, form, bytes }))
     }
+}
+
+/// Whether the content begins as a recording does.
+pub fn is_recording(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC)
 }
 
 /// Whether the content could be messages.
 pub fn looks_like(bytes: &[u8]) -> bool {
-    bytes.starts_with(MAGIC) || Message::looks_like(bytes)
+    is_recording(bytes) || Message::looks_like(bytes)
 }
 
 /// Reads all clouds of a file, by the wanted reading or by what each says; their points follow one
 /// another.
 pub fn read(bytes: &[u8], wanted: Option<Reading>) -> Result<(Points, Summary), Error> {
     let mut sum = Sum::new(wanted)?;
-    if bytes.starts_with(MAGIC) {
+    if is_recording(bytes) {
         sum.recording(bytes)?;
     } else {
         let mut rest = bytes;

@@ -168,7 +168,7 @@ fn link(name: &str, link: &LinkReport) -> Finding {
         None => link.state.clone(),
     };
     let finding = match link.state.as_str() {
-        "ready" => return Finding::ok(message),
+        "ready" | "ended" => return Finding::ok(message),
         "booting" => Finding::warning(message),
         _ => Finding::problem(message),
     };
