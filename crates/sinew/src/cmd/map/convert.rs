@@ -50,19 +50,19 @@ pub(super) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     }
     let points = file::read(&args.input)?.points;
     let mut progress = Progress::new();
-    progress.show(&format!("{} points", points.len()), None);
     let count = points.len();
-    let bytes = match format {
-        Format::Ply => ply::write(&points)?,
+    let write = || match format {
+        Format::Ply => ply::write(&points),
         _ => {
             let encoding = match args.encoding {
                 Some(Encoding::Ascii) => pcd::Encoding::Ascii,
                 None | Some(Encoding::Binary) => pcd::Encoding::Binary,
                 Some(Encoding::Compressed) => pcd::Encoding::Compressed,
             };
-            pcd::write(&ply::pcd_colours(points)?, encoding)
+            Ok(pcd::write(&ply::pcd_colours(points)?, encoding))
         }
     };
+    let bytes = progress.during(&format!("writing {count} points"), write)?;
     drop(progress);
     write::whole(&mut &*bytes, Some(bytes.len() as u64), Some(&args.output), args.force)?;
     say(&format!("wrote {count} points to {}", args.output.display()));

@@ -145,7 +145,14 @@ impl Socket {
     }
 
     fn write(&mut self, message: &Value) -> anyhow::Result<()> {
-        self.stream.send(Message::text(message.to_string())).map_err(lost)
+        let mut sent = self.stream.send(Message::text(message.to_string()));
+        // A signal came first; the message waits inside.
+        while let Err(Error::Io(error)) = &sent
+            && error.kind() == ErrorKind::Interrupted
+        {
+            sent = self.stream.flush();
+        }
+        sent.map_err(lost)
     }
 
     /// The next that came, or none when there is nothing more now.
@@ -153,8 +160,12 @@ impl Socket {
         loop {
             let message = match self.stream.read() {
                 Ok(message) => message,
+                // Nothing is there, or a signal was: it is looked at first.
                 Err(Error::Io(error))
-                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+                    ) =>
                 {
                     return Ok(None);
                 }

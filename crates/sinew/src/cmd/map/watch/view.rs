@@ -45,7 +45,7 @@ impl View {
         let most = self.metres * squares as f64;
         let power = 10f64.powf(most.log10().floor());
         let lengths = [5.0, 2.0, 1.0].map(|digit| digit * power);
-        let length = lengths.into_iter().find(|length| *length <= most)?;
+        let length = lengths.into_iter().find(|length| *length > 0.0 && *length <= most)?;
         Some((length, (length / self.metres).round() as usize))
     }
 }
