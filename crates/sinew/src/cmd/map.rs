@@ -52,7 +52,7 @@ enum Verb {
         /// What to call it; the date if not given.
         name: Option<String>,
     },
-    /// Forget the map that the daemon has made, and begin anew.
+    /// Forget the map that the daemon makes.
     Clear,
     Watch(watch::Args),
     Save(save::Args),
@@ -124,6 +124,13 @@ fn finite(text: &str) -> Result<f64, String> {
 impl From<Place> for Pose {
     fn from(Place { x, y, yaw }: Place) -> Self {
         Pose { x, y, z: 0.0, yaw }
+    }
+}
+
+impl Args {
+    /// Whether it may fill the screen.
+    pub(crate) fn is_watch(&self) -> bool {
+        matches!(self.verb, Verb::Watch(_))
     }
 }
 

@@ -205,6 +205,9 @@ fn a_screen_shows_the_map_grow_at_any_size_and_leaves_nothing_behind() {
     rig.see_room(10);
     let words = grouped(rig.cells());
     screen.await_frame("more of it", |frame| contains(frame, &words));
+    rig.robot.inner.lock().unwrap().walking = true;
+    screen.press(" ");
+    until("the robot to stop", || (!rig.robot.is_walking()).then_some(()));
     rig.map(&["clear"]).ok();
     screen.await_frame("nothing", |frame| contains(frame, "map 0 cells"));
     screen.press("q");
