@@ -75,12 +75,6 @@ impl Daemon {
         self.robot.as_deref()
     }
 
-    /// Whether it runs in this process.
-    #[cfg(feature = "g1")]
-    pub(crate) fn is_own(&self) -> bool {
-        self.link.is_some()
-    }
-
     /// The token that was given.
     #[cfg(feature = "g1")]
     pub(crate) fn token(&self) -> Option<&str> {
@@ -95,7 +89,9 @@ impl Daemon {
     /// that has it.
     pub(crate) fn connect_for(&self, needed: Option<Capability>) -> anyhow::Result<Client> {
         let robot = self.link.as_ref().map(|link| link.entry(needed)).transpose()?;
-        let daemon = robot.map(Running::start).transpose()?;
+        // Maps are given out by HTTP.
+        let http = needed == Some(Capability::Mapping);
+        let daemon = robot.map(|robot| Running::start(robot, http)).transpose()?;
         let stream = match &daemon {
             Some(daemon) => TcpStream::connect(daemon.lines())?,
             None => connect(&self.server)?,

@@ -104,6 +104,8 @@ impl Command {
             Command::Serve(_) => Level::Info,
             // On its screen the events tell the same.
             Command::Watch(_) => Level::Error,
+            #[cfg(feature = "g1")]
+            Command::Map(map) if map.is_watch() => Level::Error,
             _ => Level::Warn,
         }
     }

@@ -95,11 +95,12 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn start(robot: Entry) -> anyhow::Result<Self> {
+    pub(crate) fn start(robot: Entry, http: bool) -> anyhow::Result<Self> {
         let mut config = Config { robot: vec![robot], ..Config::default() };
         config.server.tcp = Port(None);
-        config.server.http = Port(None);
-        config.server.lines = Port(Some(SocketAddr::from(([127, 0, 0, 1], 0))));
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        config.server.http = Port(http.then_some(any));
+        config.server.lines = Port(Some(any));
         let daemon = Daemon::start(&config, || Ok(Vec::new()))?;
         let addresses = daemon.server.addresses();
         let (end, ended) = oneshot::channel();

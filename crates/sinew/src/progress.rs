@@ -5,6 +5,13 @@ use std::{
     io::{self, IsTerminal, Write},
     time::Duration,
 };
+#[cfg(feature = "g1")]
+use std::{
+    panic::resume_unwind,
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::Instant,
+};
 
 use crate::{
     output::printable,
@@ -13,6 +20,9 @@ use crate::{
 
 /// A bar has at most so many columns, and is left out when it would have fewer.
 const BAR: (usize, usize) = (30, 8);
+/// What takes no longer needs no progress.
+#[cfg(feature = "g1")]
+const SOON: Duration = Duration::from_millis(100);
 /// What the terminal itself may put behind a line: `^C`.
 const ECHO: usize = 2;
 
@@ -49,6 +59,28 @@ impl Progress {
         let bar = part.map_or(String::new(), |part| bar(part, room - width(&text)));
         self.shown = true;
         self.write(&format!("\r{text}{bar}\x1b[K"));
+    }
+
+    /// Does something of which it is not known how far it is, and shows for how long it lasts.
+    #[cfg(feature = "g1")]
+    pub(crate) fn during<T: Send>(&mut self, what: &str, work: impl FnOnce() -> T + Send) -> T {
+        if !self.in_place {
+            return work();
+        }
+        let begin = Instant::now();
+        let (done, is_done) = mpsc::channel();
+        thread::scope(|scope| {
+            let working = scope.spawn(move || {
+                let result = work();
+                // The other end is there until this thread has ended.
+                let _ = done.send(());
+                result
+            });
+            while is_done.recv_timeout(SOON) == Err(RecvTimeoutError::Timeout) {
+                self.show(&format!("{what}, {}", clock(begin.elapsed(), None).0), None);
+            }
+            working.join().unwrap_or_else(|panicked| resume_unwind(panicked))
+        })
     }
 
     /// Clears the line.

@@ -6,10 +6,15 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     panic,
     sync::Arc,
+    time::Instant,
 };
 
 use anstream::{AutoStream, ColorChoice};
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr},
+};
 
 use crate::text::Line;
 
@@ -152,11 +157,30 @@ fn write(output: &OwnedFd, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match rustix::io::write(output, bytes) {
             Ok(count) => bytes = &bytes[count..],
-            Err(rustix::io::Errno::INTR) => {}
+            Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
     Ok(())
+}
+
+/// Waits until there is something to read, or for so long; gives whether a key was pressed.
+pub(crate) fn wait(
+    messages: &impl AsFd,
+    signals: &impl AsFd,
+    keys: Option<BorrowedFd<'_>>,
+    until: Option<Instant>,
+) -> io::Result<bool> {
+    let sources = [Some(messages.as_fd()), Some(signals.as_fd()), keys].into_iter().flatten();
+    let mut sources: Vec<_> =
+        sources.map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN)).collect();
+    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+    let left = left.and_then(|left| Timespec::try_from(left).ok());
+    match poll(&mut sources, left.as_ref()) {
+        Ok(_) => Ok(sources.get(2).is_some_and(|keys| !keys.revents().is_empty())),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// What a key asks for.
@@ -164,8 +188,25 @@ fn write(output: &OwnedFd, mut bytes: &[u8]) -> io::Result<()> {
 pub(crate) enum Key {
     End,
     Stop,
-    Next,
-    Previous,
+    Up,
+    Down,
+    Left,
+    Right,
+    Tab,
+    BackTab,
+    /// Any other that is a character.
+    Letter(u8),
+}
+
+impl Key {
+    /// Which way it goes through a list: to the next, or to the one before.
+    pub(crate) fn step(self) -> Option<isize> {
+        match self {
+            Key::Down | Key::Right | Key::Tab => Some(1),
+            Key::Up | Key::Left | Key::BackTab => Some(-1),
+            Key::End | Key::Stop | Key::Letter(_) => None,
+        }
+    }
 }
 
 /// Where in a key's bytes it stands; an arrow has several.
@@ -192,11 +233,15 @@ impl Keys {
                 *self = Keys::Sequence;
                 None
             }
-            (Keys::Sequence, b'A' | b'D' | b'Z') => Some(Key::Previous),
-            (Keys::Sequence, b'B' | b'C') => Some(Key::Next),
+            (Keys::Sequence, b'A') => Some(Key::Up),
+            (Keys::Sequence, b'B') => Some(Key::Down),
+            (Keys::Sequence, b'C') => Some(Key::Right),
+            (Keys::Sequence, b'D') => Some(Key::Left),
+            (Keys::Sequence, b'Z') => Some(Key::BackTab),
             (Keys::Sequence, _) => None,
             (_, b'q' | b'Q') => Some(Key::End),
-            (_, b'\t') => Some(Key::Next),
+            (_, b'\t') => Some(Key::Tab),
+            (_, b'!'..=b'~') => Some(Key::Letter(byte)),
             _ => None,
         }
     }
@@ -243,14 +288,15 @@ mod tests {
         let mut pressed = |bytes: &[u8]| -> Vec<Key> {
             bytes.iter().filter_map(|byte| keys.key(*byte)).collect()
         };
-        assert_eq!(pressed(b"xq \t\x03"), [Key::End, Key::Stop, Key::Next, Key::End]);
+        let plain = [Key::Letter(b'x'), Key::End, Key::Stop, Key::Tab, Key::End];
+        assert_eq!(pressed(b"xq \t\x03"), plain);
         assert_eq!(pressed(b"\x1b[A\x1bOB\x1b[C\x1b[D\x1b[Z"), {
-            use Key::{Next, Previous};
-            [Previous, Next, Next, Previous, Previous]
+            use Key::{BackTab, Down, Left, Right, Up};
+            [Up, Down, Right, Left, BackTab]
         });
         // An arrow in two pieces, and keys whose bytes look like others.
         assert_eq!(pressed(b"\x1b["), []);
-        assert_eq!(pressed(b"B"), [Key::Next]);
+        assert_eq!(pressed(b"B"), [Key::Down]);
         assert_eq!(pressed(b"\x1b[3~\x1b[1;5q"), []);
         // Nothing that came before keeps the space bar from stopping.
         assert_eq!(pressed(b"\x1b \x1b[ \x1b[1; "), [Key::Stop; 3]);

@@ -3,8 +3,14 @@
 mod convert;
 mod download;
 mod file;
+mod http;
 mod info;
+mod record;
+mod save;
+mod socket;
 mod walk;
+mod watch;
+mod write;
 
 use std::{io::Write, path::PathBuf, time::Duration};
 
@@ -41,11 +47,16 @@ pub(crate) struct Args {
 enum Verb {
     /// Begin a map.
     Start,
-    /// End the map; the robot stores it.
+    /// End the map. A robot that stores maps does so.
     Stop {
         /// What to call it; the date if not given.
         name: Option<String>,
     },
+    /// Forget the map that the daemon makes.
+    Clear,
+    Watch(watch::Args),
+    Save(save::Args),
+    Record(record::Args),
     /// How mapping goes, and where the robot is; or what is in a file.
     Info {
         /// A PCD or PLY file, or SLAM messages: no robot is asked.
@@ -116,17 +127,30 @@ impl From<Place> for Pose {
     }
 }
 
+impl Args {
+    /// Whether it may fill the screen.
+    pub(crate) fn is_watch(&self) -> bool {
+        matches!(self.verb, Verb::Watch(_))
+    }
+}
+
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     match &args.verb {
         Verb::Info { file: Some(path) } => return file::show(path, json),
         Verb::Convert(convert) => return convert::run(convert, json),
+        Verb::Watch(watch) => return watch::run(watch, &args.daemon, json),
+        Verb::Save(save) => return save::run(save, &args.daemon, json),
+        Verb::Record(record) => return record::run(record, &args.daemon, json),
         _ => {}
     }
     let request = match args.verb {
         Verb::Start => Request::Start,
         Verb::Stop { ref name } => Request::Stop { name: name.clone() },
-        // Of a file it is answered above, and to convert one asks nothing of a robot.
-        Verb::Info { .. } | Verb::Convert(_) => Request::Info,
+        Verb::Clear => Request::Clear,
+        // Of a file it is answered above, and so are those that ask otherwise.
+        Verb::Info { .. } | Verb::Convert(_) | Verb::Watch(_) | Verb::Save(_) | Verb::Record(_) => {
+            Request::Info
+        }
         Verb::Relocate { ref map, place } => {
             Request::Relocate { map: map.clone(), pose: place.into() }
         }
@@ -138,7 +162,7 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     };
     // A file that cannot be written needs no daemon.
     if let Verb::Download { file: Some(file), force: false, .. } = &args.verb {
-        download::check_free(file)?;
+        write::check_free(file)?;
     }
     let mut client = args.daemon.connect_for(MAPPING)?;
     let client = &mut client;
@@ -159,16 +183,21 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     }
     let text = |name: &str| data[name].as_str().unwrap_or("?");
     match request {
-        Request::Start => say("the robot makes a map; `sinew map stop NAME` ends and stores it"),
-        Request::Stop { .. } => say(&format!("the robot has stored the map as {}", text("name"))),
+        Request::Start => {
+            say("the map begins; `sinew map watch` shows it, `sinew map stop` ends it")
+        }
+        Request::Stop { .. } => match data["name"].as_str() {
+            Some(name) => say(&format!("the map has ended; the robot has stored it as {name}")),
+            None => say("the map has ended; `sinew map save OUT` writes it to a file"),
+        },
+        Request::Clear => say("the map that was made here is gone"),
         Request::Info => info::show(&data)?,
         Request::Relocate { .. } => say(&format!("the robot has loaded {}", text("map"))),
         Request::Pause => {
             say("the robot stands; `sinew map resume` goes on where it was on its way")
         }
         Request::Close => say("the robot neither maps nor walks"),
-        Request::Clear
-        | Request::Save { .. }
+        Request::Save { .. }
         | Request::GoTo { .. }
         | Request::Resume
         | Request::Download { .. } => {}
@@ -181,7 +210,7 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
 fn ask(client: &mut Client, request: &Request) -> anyhow::Result<Value> {
     let mut progress = Progress::new();
     match request {
-        Request::Stop { .. } => progress.show("the robot stores the map", None),
+        Request::Stop { .. } => progress.show("the map is ended and stored", None),
         Request::Relocate { map, .. } => progress.show(&format!("the robot loads {map}"), None),
         Request::Download { name } => progress.show(&format!("the robot sends {name}"), None),
         _ => {}

@@ -5,16 +5,12 @@ mod picture;
 
 use std::{
     io::{self, Write},
-    os::fd::{AsFd, BorrowedFd},
+    os::fd::BorrowedFd,
     time::{Duration, Instant},
 };
 
 use anstyle::Style;
 use anyhow::anyhow;
-use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    io::Errno,
-};
 use serde_json::Value;
 use sinew_api::{Command, DaemonMessage, Halt, Reply, RobotReport, Robots, Topic};
 use tracing_subscriber::fmt::{
@@ -29,7 +25,7 @@ use crate::{
     client::{Client, Daemon},
     interrupt::Wake,
     output::{RED, YELLOW, printable, printable_json},
-    terminal::{Key, Screen, Size, has_screen},
+    terminal::{Key, Screen, Size, has_screen, wait},
     words,
 };
 
@@ -90,7 +86,7 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
         }
         let draw_at = shown.draw(now)?;
         let next = [Some(ask_at), end, draw_at, behind.then_some(now)].into_iter().flatten().min();
-        let pressed = wait(client.socket().as_fd(), wake.as_fd(), shown.input(), next)?;
+        let pressed = wait(client.socket(), &wake, shown.input(), next)?;
         if pressed && shown.press(&mut client)? {
             return Ok(DONE);
         }
@@ -109,25 +105,6 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
 /// A daemon that is gone is not a reader of our output that is, whatever the socket says.
 fn lost(error: anyhow::Error) -> anyhow::Error {
     anyhow!("lost the daemon: {error:#}")
-}
-
-/// Waits until there is something to read, or for so long; gives whether a key was pressed.
-fn wait(
-    messages: BorrowedFd<'_>,
-    signals: BorrowedFd<'_>,
-    keys: Option<BorrowedFd<'_>>,
-    until: Option<Instant>,
-) -> io::Result<bool> {
-    let sources = [Some(messages), Some(signals), keys].into_iter().flatten();
-    let mut sources: Vec<_> =
-        sources.map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN)).collect();
-    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-    let left = left.and_then(|left| Timespec::try_from(left).ok());
-    match poll(&mut sources, left.as_ref()) {
-        Ok(_) => Ok(sources.get(2).is_some_and(|keys| !keys.revents().is_empty())),
-        Err(Errno::INTR) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// How it is shown.
@@ -183,8 +160,6 @@ impl Shown {
         for key in screen.keys()? {
             match key {
                 Key::End => return Ok(true),
-                Key::Next => picture.choose(1),
-                Key::Previous => picture.choose(-1),
                 Key::Stop => {
                     let mut stop: Value = Command::Halt(Halt::Stop { note: None }).into();
                     let robot = picture.chosen().map(str::to_owned);
@@ -194,6 +169,7 @@ impl Shown {
                     client.send(stop).map_err(lost)?;
                     picture.say(robot.as_deref().unwrap_or(ALL), YELLOW, "stop sent")?;
                 }
+                key => key.step().into_iter().for_each(|step| picture.choose(step)),
             }
         }
         Ok(false)

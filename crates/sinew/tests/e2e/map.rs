@@ -1,5 +1,10 @@
 //! `sinew map` and a daemon whose robot does what the test says.
 
+mod fake;
+mod record;
+mod save;
+mod watch;
+
 use std::{
     fs,
     net::SocketAddr,
@@ -12,18 +17,20 @@ use serde_json::{Value, json};
 use sinew_io::maps::Maps;
 use sinew_robot::{
     Code, Order, Refusal,
-    capability::{Audience, Boxed, Driver, Mapping, Report, Robot, Task},
+    capability::{Audience, Boxed, Driver, Frames, Mapping, Report, Robot, Task},
     mapping::{Event, Format, Info, Pose, Request},
 };
 use sinew_server::{Addresses, Config, Server, Tokens};
 use tokio::sync::oneshot;
 
+use self::watch::Made;
 use crate::support::{CONTROL_TOKEN, Dir, Process, READ_TOKEN, run, until};
 
 /// A robot that walks until it is told that it is there.
 struct Walker {
     audience: Arc<dyn Audience>,
     maps: Maps,
+    made: Arc<Made>,
     inner: Mutex<Inner>,
 }
 
@@ -73,8 +80,12 @@ impl Walker {
                 json!({})
             }
             Request::Info => {
-                let pose = Some(Pose { x: 1.0, y: -2.0, z: 0.0, yaw: 0.0 });
+                let begun = Pose { x: 1.0, y: -2.0, z: 0.0, yaw: 0.0 };
+                let pose = Some(self.made.pose().unwrap_or(begun));
                 json!(Info { mapping: true, clouds: 7, pose, ..Info::default() })
+            }
+            Request::Stop { name } if name.as_deref() == Some("here") => {
+                json!({ "note": "the daemon has it until the next one begins" })
             }
             Request::Stop { name } => json!({ "name": name.as_deref().unwrap_or("2026-11-17") }),
             Request::Relocate { map, .. } => json!({ "map": map }),
@@ -87,7 +98,12 @@ impl Walker {
                 json!({ "name": name, "file": file, "bytes": map.len() })
             }
             Request::Save { format } => json!({ "format": format }),
-            Request::Start | Request::Clear | Request::Close => json!({}),
+            Request::Clear => {
+                self.made.clear();
+                self.audience.blocks_changed("map");
+                json!({})
+            }
+            Request::Start | Request::Close => json!({}),
         })
     }
 }
@@ -151,9 +167,12 @@ impl Rig {
         let robot = OnceLock::new();
         let add = |audience: Arc<dyn Audience>, _| {
             let maps = Maps::new(dir.join("maps"));
-            let walker = Arc::new(Walker { audience, maps, inner: Mutex::default() });
+            let (made, inner) = (Arc::default(), Mutex::default());
+            let walker = Arc::new(Walker { audience, maps, made, inner });
             let mut made = Robot::new("walker");
             made.drivers.push(("walker", walker.clone()));
+            made.frames.push(("map", Frames::Blocks(walker.made.clone())));
+            made.frames.push(("messages", Frames::All));
             made.mapping = Some(Arc::new(Asks(walker.clone())));
             robot.get_or_init(|| walker);
             Ok::<_, std::io::Error>(made)
@@ -268,8 +287,12 @@ fn nothing_walks_that_was_not_confirmed() {
 fn the_rest_is_asked_and_told() {
     let rig = Rig::start();
     let told = |args: &[&str]| rig.map(args).ok();
-    assert!(told(&["start"]).stderr.contains("the robot makes a map"));
-    assert!(told(&["stop", "flat"]).stderr.contains("stored the map as flat"));
+    assert!(told(&["start"]).stderr.contains("the map begins; `sinew map watch` shows it"));
+    assert!(told(&["stop", "flat"]).stderr.contains("the robot has stored it as flat"));
+    let kept = told(&["stop", "here"]).stderr;
+    assert!(kept.contains("`sinew map save OUT` writes it to a file"), "{kept}");
+    assert!(kept.contains("note: the daemon has it until"), "{kept}");
+    assert!(told(&["clear"]).stderr.contains("the map that was made here is gone"));
     assert_eq!(told(&["stop", "--json"]).json(), json!({ "name": "2026-11-17" }));
     let info = told(&["info"]).stdout;
     assert_eq!(info, "robot    makes a map\npose     x 1.00 m, y -2.00 m, facing 0°\nclouds   7\n");
@@ -281,6 +304,8 @@ fn the_rest_is_asked_and_told() {
     let asked = [
         Request::Start,
         Request::Stop { name: Some("flat".into()) },
+        Request::Stop { name: Some("here".into()) },
+        Request::Clear,
         Request::Stop { name: None },
         Request::Info,
         Request::Info,

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use serde_json::json;
 use sinew_robot::map::file::{Format, pcd, ply};
 
-use super::{super::Usage, download, file};
+use super::{super::Usage, file, write};
 use crate::{DONE, output::printable_json, progress::Progress, say::say};
 
 /// Every point is kept, in its order, with all its fields.
@@ -46,25 +46,25 @@ pub(super) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
         return Err(Usage("--encoding is for .pcd: .ply is binary".into()).into());
     }
     if !args.force {
-        download::check_free(&args.output)?;
+        write::check_free(&args.output)?;
     }
     let points = file::read(&args.input)?.points;
     let mut progress = Progress::new();
-    progress.show(&format!("{} points", points.len()), None);
     let count = points.len();
-    let bytes = match format {
-        Format::Ply => ply::write(&points)?,
+    let write = || match format {
+        Format::Ply => ply::write(&points),
         _ => {
             let encoding = match args.encoding {
                 Some(Encoding::Ascii) => pcd::Encoding::Ascii,
                 None | Some(Encoding::Binary) => pcd::Encoding::Binary,
                 Some(Encoding::Compressed) => pcd::Encoding::Compressed,
             };
-            pcd::write(&ply::pcd_colours(points)?, encoding)
+            Ok(pcd::write(&ply::pcd_colours(points)?, encoding))
         }
     };
+    let bytes = progress.during(&format!("writing {count} points"), write)?;
     drop(progress);
-    download::write(&mut &*bytes, Some(bytes.len() as u64), Some(&args.output), args.force)?;
+    write::whole(&mut &*bytes, Some(bytes.len() as u64), Some(&args.output), args.force)?;
     say(&format!("wrote {count} points to {}", args.output.display()));
     if json {
         let said = json!({

@@ -18,21 +18,31 @@ use crate::{
 
 /// Most input that is taken.
 const MAX_INPUT: u64 = 512 << 20;
+/// What is read between two looks at how far it is.
+const PIECE: u64 = 4 << 20;
 
 /// Reads a file of any format.
 pub(super) fn read(path: &Path) -> anyhow::Result<Content> {
     let shown = path.display();
     let file = File::open(path).with_context(|| format!("cannot open {shown}"))?;
+    let whole = file.metadata().map(|about| about.len()).ok().filter(|length| *length > 0);
     let mut progress = Progress::new();
-    progress.show(&format!("reading {shown}"), None);
     let mut bytes = Vec::new();
-    file.take(MAX_INPUT + 1)
-        .read_to_end(&mut bytes)
-        .with_context(|| format!("cannot read {shown}"))?;
+    let mut rest = file.take(MAX_INPUT + 1);
+    loop {
+        let mut piece = rest.by_ref().take(PIECE);
+        let count = piece.read_to_end(&mut bytes);
+        if count.with_context(|| format!("cannot read {shown}"))? == 0 {
+            break;
+        }
+        let part = whole.map(|whole| bytes.len() as f64 / whole as f64);
+        progress.show(&format!("reading {shown}"), part);
+    }
     if bytes.len() as u64 > MAX_INPUT {
         bail!("{shown} is over {} MiB", MAX_INPUT >> 20);
     }
-    file::read(&bytes).with_context(|| format!("cannot read {shown}"))
+    let read = progress.during(&format!("understanding {shown}"), || file::read(&bytes));
+    read.with_context(|| format!("cannot read {shown}"))
 }
 
 /// Prints what a file holds.

@@ -30,8 +30,28 @@ fn rows(data: &Value) -> Vec<(&'static str, String)> {
             last_cloud(&data["last_cloud"]).map_or(String::new(), |last| format!(", {last}"));
         rows.push(("clouds", format!("{clouds}{last}")));
     }
-    rows.extend(data["voxels"].as_u64().map(|voxels| ("voxels", voxels.to_string())));
+    rows.extend(data["voxels"].as_u64().map(|voxels| ("cells", voxels.to_string())));
+    rows.extend(bounds(&data["bounds"]).map(|bounds| ("bounds", bounds)));
+    rows.extend(uncertainty(&data["uncertainty"]).map(|known| ("pose to", known)));
+    rows.extend(data["trouble"].as_str().map(|trouble| ("trouble", trouble.to_owned())));
     rows
+}
+
+/// A box, as `sinew map info FILE` tells it.
+fn bounds(bounds: &Value) -> Option<String> {
+    let axis = |name: &str, axis: usize| {
+        let [min, max] = ["min", "max"].map(|end| bounds[end][axis].as_f64());
+        Some(format!("{name} {:.2} to {:.2}", min?, max?))
+    };
+    Some(format!("{}, {}, {} m", axis("x", 0)?, axis("y", 1)?, axis("z", 2)?))
+}
+
+/// How well the pose is known.
+fn uncertainty(known: &Value) -> Option<String> {
+    let of = |name: &str| known[name].as_f64();
+    let degrees = of("heading")?.to_degrees();
+    let [x, y] = [of("x")?, of("y")?].map(|metres| metres * 100.0);
+    Some(format!("± {x:.1} cm in x, {y:.1} cm in y, {degrees:.1}°"))
 }
 
 fn last_cloud(cloud: &Value) -> Option<String> {
@@ -53,7 +73,10 @@ mod tests {
     use std::f64::consts::FRAC_PI_4;
 
     use serde_json::json;
-    use sinew_robot::mapping::{Bounds, Info, LastCloud, Pose};
+    use sinew_robot::{
+        map::Uncertainty,
+        mapping::{Bounds, Info, LastCloud, Pose},
+    };
 
     use super::*;
 
@@ -74,6 +97,22 @@ mod tests {
                 "robot: makes a map",
                 "pose: x 1.20 m, y -0.30 m, facing 45°",
                 "clouds: 120, the last of 4512 points in 6.0 x 5.5 x 3.1 m, 0.1 s ago",
+            ]
+        );
+        let made = Info {
+            voxels: Some(12_345),
+            bounds: Some(bounds),
+            uncertainty: Some(Uncertainty { x: 0.0123, y: 0.004, heading: 0.01 }),
+            trouble: Some("the robot was lifted".into()),
+            ..Info::default()
+        };
+        assert_eq!(
+            told(&made)[2..],
+            [
+                "cells: 12345",
+                "bounds: x -1.00 to 5.00, y 0.00 to 5.50, z 0.00 to 3.12 m",
+                "pose to: ± 1.2 cm in x, 0.4 cm in y, 0.6°",
+                "trouble: the robot was lifted",
             ]
         );
         let walking = Info { walking: true, map: Some("flat".into()), ..Info::default() };
