@@ -12,6 +12,7 @@ pub mod driver;
 mod file;
 #[cfg(feature = "g1")]
 pub mod g1;
+pub mod ground;
 pub mod kind;
 #[cfg(feature = "g1")]
 pub mod library;

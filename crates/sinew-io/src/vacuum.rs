@@ -20,10 +20,11 @@ use sinew_robot::{
         sensors::{self, Gd32Status},
     },
 };
-use sinew_wire::gd32::Profile;
+use sinew_wire::gd32::{Flag, Profile};
 
 use crate::{
     Around, Wiring,
+    ground::{Ground, Odometry},
     link::{SerialLink, Side},
     pump::{Handle, Policy},
     report::{link_json, members, timestamp_us},
@@ -172,11 +173,14 @@ impl Sensors for Vacuum {
 pub(crate) struct Teller {
     pub(crate) audience: Arc<dyn Audience>,
     pub(crate) profile: Profile,
+    /// The map that is made of where it goes.
+    pub(crate) ground: Option<Arc<Ground>>,
 }
 
 impl Listener<Event> for Teller {
     fn wants(&self, event: &Event) -> bool {
-        !self.is_repeated(event) || self.audience.wants_sensors()
+        let maps = || self.ground.as_ref().is_some_and(|ground| ground.is_on());
+        !self.is_repeated(event) || self.audience.wants_sensors() || maps()
     }
 
     fn is_repeated(&self, event: &Event) -> bool {
@@ -185,7 +189,11 @@ impl Listener<Event> for Teller {
 
     fn event(&self, event: Event) {
         match event {
-            Event::Status { status, raw } => {
+            Event::Status { status, raw, at, pose } => {
+                if let Some(ground) = self.ground.as_ref().filter(|ground| ground.is_on()) {
+                    let on_dock = status.is(Flag::OnDock);
+                    ground.odometry(Odometry { at, pose, on_dock });
+                }
                 let (profile, now) = (self.profile, timestamp_us());
                 let json = move |detail| {
                     let raw = Some(&raw).filter(|_| detail == Detail::WithRaw);

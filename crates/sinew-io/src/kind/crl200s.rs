@@ -13,6 +13,7 @@ use sinew_wire::gd32::Profile;
 use super::{Error, Kind, Services, Settings, read, table, within};
 use crate::{
     Address, Wiring,
+    ground::{Asked, Ground},
     lidar::{self, LIDAR, Lidar},
     vacuum::{Teller, Vacuum},
 };
@@ -164,7 +165,8 @@ impl Kind for Crl200s {
     }
 
     fn capabilities(&self) -> &'static [Capability] {
-        &[Capability::Drive, Capability::Components, Capability::Sensors]
+        // It maps with its lidar, if it has one.
+        &[Capability::Drive, Capability::Components, Capability::Sensors, Capability::Mapping]
     }
 
     fn components(&self) -> Vec<&'static str> {
@@ -207,7 +209,16 @@ impl Kind for Crl200s {
         };
         let settings = set.settings(baud);
         let Services { around, epoch, audience, .. } = services;
-        let listener = Arc::new(Teller { audience: audience.clone(), profile: settings.profile });
+        let lidar_settings = set.lidar_settings();
+        let ground = match &lidar {
+            Some(_) => Some(Ground::spawn(lidar_settings.mounting, audience.clone())?),
+            None => None,
+        };
+        let listener = Arc::new(Teller {
+            audience: audience.clone(),
+            profile: settings.profile,
+            ground: ground.clone(),
+        });
         let wiring = Wiring { around, epoch, listener };
         let vacuum = Arc::new(Vacuum::spawn(&path, settings, wiring)?);
         robot.drivers.push(("controller", vacuum.clone()));
@@ -216,10 +227,21 @@ impl Kind for Crl200s {
         robot.sensors.push(vacuum.clone());
         if let Some((path, baud)) = lidar {
             let controller = Vacuum::clone(&vacuum);
-            let lidar = Lidar::spawn(&path, baud, set.lidar_settings(), controller, audience)?;
+            let lidar = Lidar::spawn(
+                &path,
+                baud,
+                lidar_settings,
+                controller.clone(),
+                audience,
+                ground.clone(),
+            )?;
             let lidar = Arc::new(lidar);
             robot.drivers.push((LIDAR, lidar.clone()));
-            robot.sensors.push(lidar);
+            robot.sensors.push(lidar.clone());
+            if let Some(ground) = ground {
+                ground.publish(&mut robot);
+                robot.mapping = Some(Arc::new(Asked { ground, controller, lidar }));
+            }
         }
         Ok(robot)
     }

@@ -7,11 +7,14 @@ use std::io::Write;
 
 use super::{Ground, Raster};
 
-/// The picture. Its first row is the one with the largest y.
+/// The picture, whose comment says what the description does about places. Its first row is the one
+/// with the largest y.
 pub fn write(raster: &Raster) -> Vec<u8> {
     let mut out = Vec::with_capacity(raster.squares.len() + 64);
+    let ([x, y], resolution) = (raster.origin, raster.resolution);
     // Writing to a vector does not fail.
-    let _ = write!(out, "P5\n{} {}\n255\n", raster.width, raster.height);
+    let _ = write!(out, "P5\n# resolution {resolution} origin {x:.6} {y:.6} 0\n");
+    let _ = write!(out, "{} {}\n255\n", raster.width, raster.height);
     for row in (0..raster.height).rev() {
         out.extend((0..raster.width).map(|column| match raster.at(column, row) {
             Ground::Occupied => 0,
