@@ -208,3 +208,80 @@ impl Block {
 fn square(key: Key, within: usize) -> [u16; 2] {
     [(key[0] << BITS) + (within % SIDE) as u16, (key[1] << BITS) + (within / SIDE) as u16]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patch(place: [i32; 2], squares: &[(usize, Ground)]) -> Patch {
+        let mut patch = Patch { place, squares: [Ground::Unknown; SIDE * SIDE], is_seen: true };
+        for (at, ground) in squares {
+            patch.squares[*at] = *ground;
+        }
+        patch
+    }
+
+    fn read(map: &GroundMap, now: Instant, cursor: &mut Cursor) -> Vec<[u16; 4]> {
+        let mut points = Vec::new();
+        assert!(!map.changes(now, cursor, usize::MAX, &mut points));
+        assert!(map.is_current(cursor));
+        points
+    }
+
+    #[test]
+    fn readers_get_whole_blocks_with_their_ages_and_are_told_what_is_gone() {
+        let begin = Instant::now();
+        let at = |seconds: u64| begin + Duration::from_secs(seconds);
+        let mut map = GroundMap::new(0.05);
+        let squares = [(0, Ground::Free), (9, Ground::Occupied)];
+        assert!(map.take(at(0), &[patch([0, -1], &squares), patch([3, 3], &[])]));
+        let mut early = Cursor::default();
+        // Square 9 of a block is the second of its second row.
+        let whole = [[32768, 32760, 0, 20], [32769, 32761, 1, 20]];
+        assert_eq!(read(&map, at(2), &mut early), whole);
+        assert_eq!(map.len(), 2);
+        assert!(!map.take(at(3), &[patch([0, -1], &squares)]), "nothing new");
+        assert!(map.is_current(&early));
+        assert!(map.take(at(6), &[patch([0, -1], &squares)]), "seen again, and told for its age");
+        assert_eq!(read(&map, at(6), &mut early)[0][3], 0);
+        assert!(map.take(at(7), &[patch([0, -1], &[]), patch([1, 0], &[(63, Ground::Free)])]));
+        let news = read(&map, at(7), &mut early);
+        assert_eq!(news, [[32768, 32760, 0, GONE], [32783, 32775, 0, 0]]);
+        let late = read(&map, at(7), &mut Cursor::default());
+        assert_eq!(late, [[32783, 32775, 0, 0]], "a new reader has nothing to forget");
+        assert_eq!(map.len(), 1);
+        let bounds = map.bounds().expect("something is known");
+        assert!((bounds.min[0] - 0.75).abs() < 1e-9 && (bounds.max[1] - 0.4).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_is_beside_something_seen_ages_and_what_is_too_far_is_left_out() {
+        let begin = Instant::now();
+        let mut map = GroundMap::new(0.05);
+        map.take(begin, &[patch([0, 0], &[(0, Ground::Free)])]);
+        let beside = Patch { is_seen: false, ..patch([0, 0], &[(1, Ground::Free)]) };
+        let later = begin + Duration::from_secs(20);
+        assert!(map.take(later, &[beside]));
+        assert_eq!(read(&map, later, &mut Cursor::default()), [[32769, 32768, 0, 200]]);
+        for place in [[4096, 0], [0, -4097], [i32::MAX / 2, i32::MIN / 2]] {
+            assert!(!map.take(later, &[patch(place, &[(0, Ground::Free)])]));
+        }
+        assert!(map.take(later, &[patch([4095, -4096], &[(63, Ground::Free)])]));
+        assert_eq!(map.len(), 2);
+    }
+
+    #[test]
+    fn a_map_that_was_cleared_is_told_once() {
+        let now = Instant::now();
+        let mut map = GroundMap::new(0.05);
+        let mut cursor = Cursor::default();
+        map.take(now, &[patch([0, 0], &[(0, Ground::Free)])]);
+        read(&map, now, &mut cursor);
+        let epoch = map.epoch();
+        map.clear();
+        assert_ne!(map.epoch(), epoch);
+        assert!(!map.is_current(&cursor));
+        assert_eq!(read(&map, now, &mut cursor), [[0; 4]; 0]);
+        assert!(map.is_empty() && map.bounds().is_none() && map.raster().is_none());
+    }
+}

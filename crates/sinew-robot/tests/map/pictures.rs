@@ -15,7 +15,8 @@ fn raster() -> Raster {
 #[test]
 fn pgm_begins_at_the_top() {
     let file = pgm::write(&raster());
-    assert_eq!(file, b"P5\n3 2\n255\n\xcd\xcd\xfe\x00\xcd\xcd");
+    let head = b"P5\n# resolution 0.05 origin -1.500000 2.000000 0\n3 2\n255\n";
+    assert_eq!(file, [&head[..], b"\xcd\xcd\xfe\x00\xcd\xcd"].concat());
     let yaml = pgm::yaml(&raster(), "my \"flat\".pgm");
     assert_eq!(
         yaml,

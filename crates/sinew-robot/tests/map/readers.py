@@ -84,9 +84,9 @@ def pgm(data):
         import numpy
     except ImportError:
         return None
-    magic, size, deepest, pixels = data.split(b"\n", 3)
+    magic, comment, size, deepest, pixels = data.split(b"\n", 4)
     width, height = map(int, size.split())
-    assert magic == b"P5" and deepest == b"255"
+    assert magic == b"P5" and comment.startswith(b"# ") and deepest == b"255"
     return numpy.frombuffer(pixels, dtype=numpy.uint8).reshape(height, width).tolist()
 
 
