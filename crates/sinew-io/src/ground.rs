@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sinew_api::frame;
 use sinew_robot::{
     capability::{Audience, Figure, Frames, Robot},
@@ -29,7 +29,11 @@ use sinew_wire::delta2d::Point;
 
 use self::board::Board;
 pub(crate) use self::mapping::Asked;
-use crate::{lock, report::timestamp_us};
+use crate::{
+    follow::{Follower, Odometry},
+    lock,
+    report::timestamp_us,
+};
 
 /// The topics of the map's blocks, and of turns.
 pub const MAP: &str = "map";
@@ -74,14 +78,6 @@ struct Intake {
     is_over: bool,
 }
 
-/// Where wheels say the robot is.
-#[derive(Clone, Copy)]
-pub(crate) struct Odometry {
-    pub(crate) at: Instant,
-    pub(crate) pose: Pose,
-    pub(crate) on_dock: bool,
-}
-
 /// What is to be done next.
 struct Work {
     epoch: u32,
@@ -111,48 +107,6 @@ impl Ground {
     pub(crate) fn publish(self: &Arc<Self>, robot: &mut Robot) {
         robot.frames.push((MAP, Frames::Blocks(Arc::clone(self) as _)));
         robot.frames.push((CLOUD, Frames::Newest));
-    }
-
-    /// Ends the thread.
-    pub(crate) fn shut_down(&self) {
-        self.is_on.store(false, Ordering::Relaxed);
-        lock(&self.intake).is_over = true;
-        self.come.notify_all();
-        if let Some(thread) = lock(&self.thread).take() {
-            let _ = thread.join();
-        }
-    }
-
-    /// Whether odometry and turns are wanted.
-    pub(crate) fn is_on(&self) -> bool {
-        self.is_on.load(Ordering::Relaxed)
-    }
-
-    /// Takes odometry.
-    pub(crate) fn odometry(&self, odometry: Odometry) {
-        let mut intake = lock(&self.intake);
-        if intake.epoch.is_none() {
-            return;
-        }
-        if intake.poses.len() >= POSES {
-            intake.poses.pop_front();
-        }
-        intake.poses.push_back(odometry);
-        let is_awaited = intake.scan.as_ref().is_some_and(|scan| scan.ended <= odometry.at);
-        drop(intake);
-        if is_awaited {
-            self.come.notify_one();
-        }
-    }
-
-    /// Takes a turn, instead of one that still waits.
-    pub(crate) fn scan(&self, scan: Scan) {
-        let mut intake = lock(&self.intake);
-        if intake.epoch.is_some() && intake.scan.replace(scan).is_some() {
-            intake.dropped += 1;
-        }
-        drop(intake);
-        self.come.notify_one();
     }
 
     /// Begins a new map.
@@ -186,25 +140,6 @@ impl Ground {
         self.come.notify_all();
         self.audience.blocks_changed(MAP);
         self.audience.changed();
-    }
-
-    /// Its member of the robot's state.
-    pub(crate) fn state(&self) -> Map<String, Value> {
-        let board = lock(&self.board);
-        Map::from_iter([("map".into(), board.state())])
-    }
-
-    pub(crate) fn figures(&self) -> [Figure; 3] {
-        let (voxels, turns) = {
-            let board = lock(&self.board);
-            (board.map.len(), board.turns)
-        };
-        let dropped = lock(&self.intake).dropped;
-        [
-            Figure::gauge("map_squares", "Squares of the map that are known.", voxels as f64),
-            Figure::gauge("map_turns", "Turns that the map is made of.", turns as f64),
-            Figure::gauge("map_dropped_turns", "Those that there was no time for.", dropped as f64),
-        ]
     }
 
     fn run(&self) {
@@ -324,6 +259,64 @@ impl Ground {
         let points: Vec<_> =
             places.iter().map(|place| [steps(place[0], 0), steps(place[1], 1), 0]).collect();
         frame::cloud(&header, &points)
+    }
+}
+
+impl Follower for Ground {
+    fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed)
+    }
+
+    fn odometry(&self, odometry: Odometry) {
+        let mut intake = lock(&self.intake);
+        if intake.epoch.is_none() {
+            return;
+        }
+        if intake.poses.len() >= POSES {
+            intake.poses.pop_front();
+        }
+        intake.poses.push_back(odometry);
+        let is_awaited = intake.scan.as_ref().is_some_and(|scan| scan.ended <= odometry.at);
+        drop(intake);
+        if is_awaited {
+            self.come.notify_one();
+        }
+    }
+
+    /// Takes a turn, instead of one that still waits.
+    fn scan(&self, scan: Scan) {
+        let mut intake = lock(&self.intake);
+        if intake.epoch.is_some() && intake.scan.replace(scan).is_some() {
+            intake.dropped += 1;
+        }
+        drop(intake);
+        self.come.notify_one();
+    }
+
+    fn state(&self) -> (&'static str, Value) {
+        ("map", lock(&self.board).state())
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let (voxels, turns) = {
+            let board = lock(&self.board);
+            (board.map.len(), board.turns)
+        };
+        let dropped = lock(&self.intake).dropped;
+        vec![
+            Figure::gauge("map_squares", "Squares of the map that are known.", voxels as f64),
+            Figure::gauge("map_turns", "Turns that the map is made of.", turns as f64),
+            Figure::gauge("map_dropped_turns", "Those that there was no time for.", dropped as f64),
+        ]
+    }
+
+    fn shut_down(&self) {
+        self.is_on.store(false, Ordering::Relaxed);
+        lock(&self.intake).is_over = true;
+        self.come.notify_all();
+        if let Some(thread) = lock(&self.thread).take() {
+            let _ = thread.join();
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use sinew_robot::{
 };
 
 use crate::{
-    ground::Ground,
+    follow::Follower,
     link::SerialLink,
     pump::{Handle, Policy},
     report::{link_json, members, timestamp_us},
@@ -38,7 +38,7 @@ const POLICY: Policy =
 pub struct Lidar {
     handle: Handle<Session>,
     controller: Vacuum,
-    ground: Option<Arc<Ground>>,
+    follower: Option<Arc<dyn Follower>>,
 }
 
 /// How turns are given out.
@@ -52,20 +52,24 @@ pub struct Settings {
 
 impl Lidar {
     /// Starts the thread, which opens the serial port and keeps it open. The controller switches the
-    /// lidar, and knows where the robot is; a map may be made of its turns.
+    /// lidar, and knows where the robot is; a follower gets its turns, too.
     pub fn spawn(
         path: &Path,
         baud: u32,
         settings: Settings,
         controller: Vacuum,
         audience: Arc<dyn Audience>,
-        ground: Option<Arc<Ground>>,
+        follower: Option<Arc<dyn Follower>>,
     ) -> io::Result<Self> {
         let link = Box::new(SerialLink::new(path.to_owned(), baud));
-        let teller =
-            Teller { audience, settings, controller: controller.clone(), ground: ground.clone() };
+        let teller = Teller {
+            audience,
+            settings,
+            controller: controller.clone(),
+            follower: follower.clone(),
+        };
         let handle = Handle::spawn(Session::new(), link, POLICY, Arc::new(teller), None)?;
-        Ok(Lidar { handle, controller, ground })
+        Ok(Lidar { handle, controller, follower })
     }
 
     /// What is known about it.
@@ -83,9 +87,10 @@ impl Driver for Lidar {
         let is_on = is_on(&self.controller);
         let mut figures = figures(&state);
         let mut members = Map::from_iter([("scan".into(), members(&state).into())]);
-        if let Some(ground) = &self.ground {
-            members.extend(ground.state());
-            figures.extend(ground.figures());
+        if let Some(follower) = &self.follower {
+            let (name, state) = follower.state();
+            members.insert(name.into(), state);
+            figures.extend(follower.figures());
         }
         Report {
             link: link(&state.link, is_on),
@@ -100,8 +105,8 @@ impl Driver for Lidar {
 
     fn shut_down(&self) {
         self.handle.shut_down();
-        if let Some(ground) = &self.ground {
-            ground.shut_down();
+        if let Some(follower) = &self.follower {
+            follower.shut_down();
         }
     }
 }
@@ -121,18 +126,18 @@ struct Teller {
     audience: Arc<dyn Audience>,
     settings: Settings,
     controller: Vacuum,
-    ground: Option<Arc<Ground>>,
+    follower: Option<Arc<dyn Follower>>,
 }
 
 impl Teller {
-    /// The map that is being made, if one is.
-    fn made(&self) -> Option<&Ground> {
-        self.ground.as_deref().filter(|ground| ground.is_on())
+    /// What follows the robot now.
+    fn following(&self) -> Option<&dyn Follower> {
+        self.follower.as_deref().filter(|follower| follower.is_on())
     }
 
     fn scan(&self, scan: Scan) {
-        if let Some(ground) = self.made() {
-            ground.scan(scan.clone());
+        if let Some(follower) = self.following() {
+            follower.scan(scan.clone());
         }
         let Settings { view, mounting } = self.settings;
         let (now, now_us) = (Instant::now(), timestamp_us());
@@ -154,7 +159,7 @@ impl Teller {
 
 impl Listener<Event> for Teller {
     fn wants(&self, event: &Event) -> bool {
-        let is_wanted = || self.audience.wants_sensors() || self.made().is_some();
+        let is_wanted = || self.audience.wants_sensors() || self.following().is_some();
         !matches!(event, Event::Scan { .. }) || is_wanted()
     }
 

@@ -24,7 +24,7 @@ use sinew_wire::gd32::{Flag, Profile};
 
 use crate::{
     Around, Wiring,
-    ground::{Ground, Odometry},
+    follow::{Follower, Odometry},
     link::{SerialLink, Side},
     pump::{Handle, Policy},
     report::{link_json, members, timestamp_us},
@@ -173,14 +173,14 @@ impl Sensors for Vacuum {
 pub(crate) struct Teller {
     pub(crate) audience: Arc<dyn Audience>,
     pub(crate) profile: Profile,
-    /// The map that is made of where it goes.
-    pub(crate) ground: Option<Arc<Ground>>,
+    /// What is made of where it goes.
+    pub(crate) follower: Option<Arc<dyn Follower>>,
 }
 
 impl Listener<Event> for Teller {
     fn wants(&self, event: &Event) -> bool {
-        let maps = || self.ground.as_ref().is_some_and(|ground| ground.is_on());
-        !self.is_repeated(event) || self.audience.wants_sensors() || maps()
+        let is_followed = || self.follower.as_ref().is_some_and(|follower| follower.is_on());
+        !self.is_repeated(event) || self.audience.wants_sensors() || is_followed()
     }
 
     fn is_repeated(&self, event: &Event) -> bool {
@@ -190,9 +190,9 @@ impl Listener<Event> for Teller {
     fn event(&self, event: Event) {
         match event {
             Event::Status { status, raw, at, pose } => {
-                if let Some(ground) = self.ground.as_ref().filter(|ground| ground.is_on()) {
+                if let Some(follower) = self.follower.as_ref().filter(|it| it.is_on()) {
                     let on_dock = status.is(Flag::OnDock);
-                    ground.odometry(Odometry { at, pose, on_dock });
+                    follower.odometry(Odometry { at, pose, on_dock });
                 }
                 let (profile, now) = (self.profile, timestamp_us());
                 let json = move |detail| {
