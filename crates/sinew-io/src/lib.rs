@@ -10,8 +10,11 @@ pub mod discovery;
 pub mod driver;
 #[cfg(feature = "g1")]
 mod file;
+pub mod follow;
 #[cfg(feature = "g1")]
 pub mod g1;
+#[cfg(feature = "maps")]
+pub mod ground;
 pub mod kind;
 #[cfg(feature = "g1")]
 pub mod library;

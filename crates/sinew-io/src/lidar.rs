@@ -19,6 +19,7 @@ use sinew_robot::{
 };
 
 use crate::{
+    follow::Follower,
     link::SerialLink,
     pump::{Handle, Policy},
     report::{link_json, members, timestamp_us},
@@ -34,10 +35,10 @@ const POLICY: Policy =
     Policy { name: LIDAR, priority: None, relayed: false, farewell: Duration::ZERO };
 
 /// A vacuum's lidar.
-#[derive(Debug)]
 pub struct Lidar {
     handle: Handle<Session>,
     controller: Vacuum,
+    follower: Option<Arc<dyn Follower>>,
 }
 
 /// How turns are given out.
@@ -51,18 +52,24 @@ pub struct Settings {
 
 impl Lidar {
     /// Starts the thread, which opens the serial port and keeps it open. The controller switches the
-    /// lidar, and knows where the robot is.
+    /// lidar, and knows where the robot is; a follower gets its turns, too.
     pub fn spawn(
         path: &Path,
         baud: u32,
         settings: Settings,
         controller: Vacuum,
         audience: Arc<dyn Audience>,
+        follower: Option<Arc<dyn Follower>>,
     ) -> io::Result<Self> {
         let link = Box::new(SerialLink::new(path.to_owned(), baud));
-        let teller = Arc::new(Teller { audience, settings, controller: controller.clone() });
-        let handle = Handle::spawn(Session::new(), link, POLICY, teller, None)?;
-        Ok(Lidar { handle, controller })
+        let teller = Teller {
+            audience,
+            settings,
+            controller: controller.clone(),
+            follower: follower.clone(),
+        };
+        let handle = Handle::spawn(Session::new(), link, POLICY, Arc::new(teller), None)?;
+        Ok(Lidar { handle, controller, follower })
     }
 
     /// What is known about it.
@@ -78,19 +85,29 @@ impl Driver for Lidar {
     fn report(&self) -> Report {
         let state = self.state();
         let is_on = is_on(&self.controller);
+        let mut figures = figures(&state);
+        let mut members = Map::from_iter([("scan".into(), members(&state).into())]);
+        if let Some(follower) = &self.follower {
+            let (name, state) = follower.state();
+            members.insert(name.into(), state);
+            figures.extend(follower.figures());
+        }
         Report {
             link: link(&state.link, is_on),
             // Of one that is switched off nothing is told that could be stale.
             fresh: !is_on || state.link.is_heard() || state.link == LinkState::Silent,
             stopped_by: None,
             since_seen: state.last_seen.map(|seen| seen.elapsed()),
-            figures: figures(&state),
-            state: Map::from_iter([("scan".into(), members(&state).into())]),
+            figures,
+            state: members,
         }
     }
 
     fn shut_down(&self) {
         self.handle.shut_down();
+        if let Some(follower) = &self.follower {
+            follower.shut_down();
+        }
     }
 }
 
@@ -109,10 +126,19 @@ struct Teller {
     audience: Arc<dyn Audience>,
     settings: Settings,
     controller: Vacuum,
+    follower: Option<Arc<dyn Follower>>,
 }
 
 impl Teller {
+    /// What follows the robot now.
+    fn following(&self) -> Option<&dyn Follower> {
+        self.follower.as_deref().filter(|follower| follower.is_on())
+    }
+
     fn scan(&self, scan: Scan) {
+        if let Some(follower) = self.following() {
+            follower.scan(scan.clone());
+        }
         let Settings { view, mounting } = self.settings;
         let (now, now_us) = (Instant::now(), timestamp_us());
         let unix = |at: Instant| {
@@ -133,7 +159,8 @@ impl Teller {
 
 impl Listener<Event> for Teller {
     fn wants(&self, event: &Event) -> bool {
-        !matches!(event, Event::Scan { .. }) || self.audience.wants_sensors()
+        let is_wanted = || self.audience.wants_sensors() || self.following().is_some();
+        !matches!(event, Event::Scan { .. }) || is_wanted()
     }
 
     fn event(&self, event: Event) {

@@ -20,10 +20,11 @@ use sinew_robot::{
         sensors::{self, Gd32Status},
     },
 };
-use sinew_wire::gd32::Profile;
+use sinew_wire::gd32::{Flag, Profile};
 
 use crate::{
     Around, Wiring,
+    follow::{Follower, Odometry},
     link::{SerialLink, Side},
     pump::{Handle, Policy},
     report::{link_json, members, timestamp_us},
@@ -172,11 +173,14 @@ impl Sensors for Vacuum {
 pub(crate) struct Teller {
     pub(crate) audience: Arc<dyn Audience>,
     pub(crate) profile: Profile,
+    /// What is made of where it goes.
+    pub(crate) follower: Option<Arc<dyn Follower>>,
 }
 
 impl Listener<Event> for Teller {
     fn wants(&self, event: &Event) -> bool {
-        !self.is_repeated(event) || self.audience.wants_sensors()
+        let is_followed = || self.follower.as_ref().is_some_and(|follower| follower.is_on());
+        !self.is_repeated(event) || self.audience.wants_sensors() || is_followed()
     }
 
     fn is_repeated(&self, event: &Event) -> bool {
@@ -185,7 +189,11 @@ impl Listener<Event> for Teller {
 
     fn event(&self, event: Event) {
         match event {
-            Event::Status { status, raw } => {
+            Event::Status { status, raw, at, pose } => {
+                if let Some(follower) = self.follower.as_ref().filter(|it| it.is_on()) {
+                    let on_dock = status.is(Flag::OnDock);
+                    follower.odometry(Odometry { at, pose, on_dock });
+                }
                 let (profile, now) = (self.profile, timestamp_us());
                 let json = move |detail| {
                     let raw = Some(&raw).filter(|_| detail == Detail::WithRaw);

@@ -4,17 +4,22 @@
 //! | --- | --- | --- |
 //! | [`VoxelMap`] | a G1's clouds | cells of 5 cm, in blocks that are streamed as they change |
 //! | [`Mapper`] | a vacuum's odometry and lidar | a [`Grid`] of 5 cm, and where the robot is in it |
+//! | [`GroundMap`] | that grid | what its readers get, streamed in the same way |
 //! | [`mod@file`] | | points and pictures in the formats of others |
 
 mod field;
 pub mod file;
 mod grid;
+mod ground;
 mod mapper;
 mod matching;
 mod place;
+mod stream;
 mod voxels;
 
-pub use grid::Grid;
+pub use grid::{Grid, Patch};
+pub use ground::GroundMap;
 pub use mapper::{Echo, Mapper, Outcome, Scan, Settings as MapperSettings};
 pub use matching::Uncertainty;
-pub use voxels::{Cursor, Full, GONE, Settings as VoxelSettings, Taken, Unusable, VoxelMap};
+pub use stream::{Cursor, GONE};
+pub use voxels::{Full, Settings as VoxelSettings, Taken, Unusable, VoxelMap};

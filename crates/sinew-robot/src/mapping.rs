@@ -105,7 +105,7 @@ pub enum Answer {
 }
 
 /// What happens to a robot that maps or walks, as topic `events` tells it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
@@ -116,6 +116,20 @@ pub enum Event {
         /// Why it is not.
         #[serde(skip_serializing_if = "Option::is_none")]
         why: Option<String>,
+    },
+    /// The robot is not where its wheels say: one slipped, or something pushed it.
+    Bumped {
+        /// Metres that it was off by.
+        metres: f64,
+        /// Radians to the left.
+        radians: f64,
+    },
+    /// What it sees contradicts the map: it is not known where it is, and nothing is mapped.
+    Lost,
+    /// It is known again where it is.
+    Found {
+        /// Where.
+        pose: Pose,
     },
 }
 

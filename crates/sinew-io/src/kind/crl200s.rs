@@ -11,8 +11,11 @@ use sinew_robot::{
 use sinew_wire::gd32::Profile;
 
 use super::{Error, Kind, Services, Settings, read, table, within};
+#[cfg(feature = "maps")]
+use crate::ground::{Asked, Ground};
 use crate::{
     Address, Wiring,
+    follow::Follower,
     lidar::{self, LIDAR, Lidar},
     vacuum::{Teller, Vacuum},
 };
@@ -164,7 +167,14 @@ impl Kind for Crl200s {
     }
 
     fn capabilities(&self) -> &'static [Capability] {
-        &[Capability::Drive, Capability::Components, Capability::Sensors]
+        &[
+            Capability::Drive,
+            Capability::Components,
+            Capability::Sensors,
+            // With its lidar, if it has one.
+            #[cfg(feature = "maps")]
+            Capability::Mapping,
+        ]
     }
 
     fn components(&self) -> Vec<&'static str> {
@@ -207,7 +217,21 @@ impl Kind for Crl200s {
         };
         let settings = set.settings(baud);
         let Services { around, epoch, audience, .. } = services;
-        let listener = Arc::new(Teller { audience: audience.clone(), profile: settings.profile });
+        let lidar_settings = set.lidar_settings();
+        #[cfg(feature = "maps")]
+        let ground = match &lidar {
+            Some(_) => Some(Ground::spawn(lidar_settings.mounting, audience.clone())?),
+            None => None,
+        };
+        #[cfg(feature = "maps")]
+        let follower = ground.clone().map(|ground| ground as Arc<dyn Follower>);
+        #[cfg(not(feature = "maps"))]
+        let follower: Option<Arc<dyn Follower>> = None;
+        let listener = Arc::new(Teller {
+            audience: audience.clone(),
+            profile: settings.profile,
+            follower: follower.clone(),
+        });
         let wiring = Wiring { around, epoch, listener };
         let vacuum = Arc::new(Vacuum::spawn(&path, settings, wiring)?);
         robot.drivers.push(("controller", vacuum.clone()));
@@ -216,10 +240,16 @@ impl Kind for Crl200s {
         robot.sensors.push(vacuum.clone());
         if let Some((path, baud)) = lidar {
             let controller = Vacuum::clone(&vacuum);
-            let lidar = Lidar::spawn(&path, baud, set.lidar_settings(), controller, audience)?;
+            let lidar = Lidar::spawn(&path, baud, lidar_settings, controller, audience, follower)?;
             let lidar = Arc::new(lidar);
             robot.drivers.push((LIDAR, lidar.clone()));
-            robot.sensors.push(lidar);
+            robot.sensors.push(lidar.clone());
+            #[cfg(feature = "maps")]
+            if let Some(ground) = ground {
+                ground.publish(&mut robot);
+                let controller = Vacuum::clone(&vacuum);
+                robot.mapping = Some(Arc::new(Asked { ground, controller, lidar }));
+            }
         }
         Ok(robot)
     }

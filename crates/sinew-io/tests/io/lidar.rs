@@ -76,7 +76,7 @@ impl Robot {
         let settings = Settings { view, mounting: Mounting::default() };
         let line = line.unwrap_or(simulator.lidar_path());
         let lidar =
-            Lidar::spawn(line, 115_200, settings, controller.clone(), told.clone()).unwrap();
+            Lidar::spawn(line, 115_200, settings, controller.clone(), told.clone(), None).unwrap();
         Robot { controller, lidar, told, turns, simulator }
     }
 

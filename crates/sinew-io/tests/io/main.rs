@@ -7,6 +7,8 @@ mod address;
 mod faults;
 #[cfg(feature = "g1")]
 mod g1;
+#[cfg(feature = "maps")]
+mod ground;
 mod kind;
 #[cfg(feature = "g1")]
 mod library;

@@ -1,13 +1,19 @@
 //! What a lidar that lies level has seen of the ground: squares, in chunks that are there only
 //! where it looked.
 
-use std::collections::{HashMap, hash_map::Entry};
+use std::collections::{BTreeMap, HashMap, hash_map::Entry};
 
-use super::file::{Ground, Raster};
+use super::{
+    file::{Ground, Raster},
+    stream::BITS,
+};
 
 /// Squares along a chunk's side.
 const SIDE: i32 = 64;
 const SQUARES: usize = (SIDE * SIDE) as usize;
+/// Squares along a patch's side: a chunk has as many patches as a number has bits.
+const PATCH: i32 = 1 << BITS;
+const PATCHES: i32 = SIDE / PATCH;
 /// Odds are counted in steps: what an echo adds, what a ray that passes takes, and their bounds.
 const HIT: i8 = 24;
 const MISS: i8 = 4;
@@ -36,8 +42,26 @@ const MAX_SIDE: usize = 8192;
 pub struct Grid {
     resolution: f64,
     max_chunks: usize,
-    chunks: HashMap<[i32; 2], Box<[Square; SQUARES]>>,
+    chunks: HashMap<[i32; 2], Box<Chunk>>,
     is_full: bool,
+}
+
+#[derive(Debug)]
+struct Chunk {
+    squares: [Square; SQUARES],
+    /// Patches that were seen since they were taken.
+    seen: u64,
+}
+
+/// Squares that may have changed: as many along each side as a block of a map has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Patch {
+    /// Which, counted from the grid's origin.
+    pub(super) place: [i32; 2],
+    /// Its squares in rows.
+    pub(super) squares: [Ground; (PATCH * PATCH) as usize],
+    /// Whether it was seen, and is not only beside what was.
+    pub(super) is_seen: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -52,7 +76,7 @@ struct Square {
 impl Grid {
     /// An empty grid of squares with this side, in metres, that holds so many bytes at most.
     pub(super) fn new(resolution: f64, max_bytes: usize) -> Self {
-        let max_chunks = (max_bytes / size_of::<[Square; SQUARES]>()).max(1);
+        let max_chunks = (max_bytes / size_of::<Chunk>()).max(1);
         Grid { resolution, max_chunks, chunks: HashMap::new(), is_full: false }
     }
 
@@ -63,7 +87,7 @@ impl Grid {
 
     /// Bytes that it takes: they go by the area that was seen.
     pub fn bytes(&self) -> usize {
-        self.chunks.len() * size_of::<[Square; SQUARES]>()
+        self.chunks.len() * size_of::<Chunk>()
     }
 
     /// Whether there was no memory for all that was seen.
@@ -84,40 +108,53 @@ impl Grid {
     /// All that was seen, as a picture of squares; none when nothing was, or when it is too large
     /// for a picture.
     pub fn raster(&self) -> Option<Raster> {
-        let mut reach: Option<([i32; 2], [i32; 2])> = None;
-        for (index, _) in self.known() {
-            let (low, high) = reach.get_or_insert((index, index));
-            for axis in 0..2 {
-                low[axis] = low[axis].min(index[axis]);
-                high[axis] = high[axis].max(index[axis]);
+        raster(self.resolution, || self.known())
+    }
+
+    /// What was seen since this was asked before, and what is beside it: noise there is what it is
+    /// by its neighbours.
+    pub(super) fn take_seen(&mut self) -> Vec<Patch> {
+        let mut places: BTreeMap<[i32; 2], bool> = BTreeMap::new();
+        for (chunk, content) in &mut self.chunks {
+            let seen = std::mem::take(&mut content.seen);
+            for bit in (0..PATCHES * PATCHES).filter(|bit| seen >> bit & 1 == 1) {
+                let [x, y] =
+                    [chunk[0] * PATCHES + bit % PATCHES, chunk[1] * PATCHES + bit / PATCHES];
+                for beside in [[x - 1, y], [x + 1, y], [x, y - 1], [x, y + 1]] {
+                    places.entry(beside).or_insert(false);
+                }
+                places.insert([x, y], true);
             }
         }
-        let (low, high) = reach?;
-        let [width, height] = [0, 1].map(|axis| high[axis].abs_diff(low[axis]) as usize + 1);
-        if width.max(height) > MAX_SIDE {
-            return None;
+        let patch = |(place, is_seen): ([i32; 2], bool)| {
+            let squares = std::array::from_fn(|at| {
+                let at = at as i32;
+                let index = [place[0] * PATCH + at % PATCH, place[1] * PATCH + at / PATCH];
+                self.square(index).map_or(Ground::Unknown, |square| self.shown(index, square))
+            });
+            Patch { place, squares, is_seen }
+        };
+        places.into_iter().map(patch).collect()
+    }
+
+    /// What is known about a square, without noise.
+    fn shown(&self, index: [i32; 2], square: &Square) -> Ground {
+        match square.ground() {
+            Ground::Occupied if self.is_noise(index, square.count) => Ground::Unknown,
+            ground => ground,
         }
-        let origin = low.map(|index| f64::from(index) * self.resolution);
-        let mut raster = Raster::unknown(width, height, origin, self.resolution);
-        for (index, ground) in self.known() {
-            let [column, row] = [0, 1].map(|axis| (index[axis] - low[axis]) as usize);
-            raster.set(column, row, ground);
-        }
-        Some(raster)
     }
 
     /// Squares that are free or occupied, without noise.
     pub(super) fn known(&self) -> impl Iterator<Item = ([i32; 2], Ground)> {
-        let squares = self.chunks.iter().flat_map(|(chunk, squares)| {
-            squares.iter().zip(0..).map(|(square, at)| {
+        let squares = self.chunks.iter().flat_map(|(chunk, content)| {
+            content.squares.iter().zip(0..).map(|(square, at)| {
                 ([chunk[0] * SIDE + at % SIDE, chunk[1] * SIDE + at / SIDE], square)
             })
         });
-        squares.filter_map(|(index, square)| match square.ground() {
-            Ground::Unknown => None,
-            Ground::Occupied if self.is_noise(index, square.count) => None,
-            ground => Some((index, ground)),
-        })
+        squares
+            .map(|(index, square)| (index, self.shown(index, square)))
+            .filter(|(_, ground)| *ground != Ground::Unknown)
     }
 
     /// Where echoes were on average, in all squares to match with within a rectangle.
@@ -126,8 +163,8 @@ impl Grid {
         let (low, high) = (chunk(low), chunk(high));
         for y in low[1]..=high[1] {
             for x in low[0]..=high[0] {
-                let Some(squares) = self.chunks.get(&[x, y]) else { continue };
-                for (square, at) in squares.iter().zip(0..) {
+                let Some(chunk) = self.chunks.get(&[x, y]) else { continue };
+                for (square, at) in chunk.squares.iter().zip(0..) {
                     if square.odds <= MATCHED || square.count == 0 {
                         continue;
                     }
@@ -170,7 +207,7 @@ impl Grid {
                 let within = echo[axis] / self.resolution - f64::from(index[axis]);
                 (within * 256.0).clamp(0.0, 255.0) as u8
             });
-            if let Some(square) = self.square_mut(index) {
+            if let Some(square) = self.see(index) {
                 square.hit(within);
             }
         }
@@ -200,7 +237,7 @@ impl Grid {
                 }
                 step += 1;
                 if last.replace(index) != Some(index)
-                    && let Some(square) = chunk.as_mut().and_then(|c| c.get_mut(within(index)))
+                    && let Some(square) = chunk.as_mut().and_then(|c| c.see(index))
                 {
                     square.odds = square.odds.saturating_sub(MISS).max(BOUNDS.0);
                 }
@@ -214,20 +251,21 @@ impl Grid {
 
     fn square(&self, index: [i32; 2]) -> Option<&Square> {
         let chunk = self.chunks.get(&index.map(|axis| axis.div_euclid(SIDE)))?;
-        chunk.get(within(index))
+        chunk.squares.get(within(index))
     }
 
-    fn square_mut(&mut self, index: [i32; 2]) -> Option<&mut Square> {
-        self.chunk_mut(index.map(|axis| axis.div_euclid(SIDE)))?.get_mut(within(index))
+    fn see(&mut self, index: [i32; 2]) -> Option<&mut Square> {
+        self.chunk_mut(index.map(|axis| axis.div_euclid(SIDE)))?.see(index)
     }
 
     /// A chunk, which is made if there is room for it.
-    fn chunk_mut(&mut self, key: [i32; 2]) -> Option<&mut Box<[Square; SQUARES]>> {
+    fn chunk_mut(&mut self, key: [i32; 2]) -> Option<&mut Chunk> {
         let is_room = self.chunks.len() < self.max_chunks;
         match self.chunks.entry(key) {
             Entry::Occupied(entry) => Some(entry.into_mut()),
             Entry::Vacant(entry) if is_room => {
-                Some(entry.insert(Box::new([Square::default(); SQUARES])))
+                let empty = Chunk { squares: [Square::default(); SQUARES], seen: 0 };
+                Some(entry.insert(Box::new(empty)))
             }
             Entry::Vacant(_) => {
                 self.is_full = true;
@@ -235,6 +273,42 @@ impl Grid {
             }
         }
     }
+}
+
+impl Chunk {
+    /// The square, which something is seen of.
+    fn see(&mut self, index: [i32; 2]) -> Option<&mut Square> {
+        let [x, y] = index.map(|axis| axis.rem_euclid(SIDE) / PATCH);
+        self.seen |= 1 << (y * PATCHES + x);
+        self.squares.get_mut(within(index))
+    }
+}
+
+/// A picture of squares; none when there are none, or when they are too far apart for a picture.
+pub(super) fn raster<I>(resolution: f64, known: impl Fn() -> I) -> Option<Raster>
+where
+    I: Iterator<Item = ([i32; 2], Ground)>,
+{
+    let mut reach: Option<([i32; 2], [i32; 2])> = None;
+    for (index, _) in known() {
+        let (low, high) = reach.get_or_insert((index, index));
+        for axis in 0..2 {
+            low[axis] = low[axis].min(index[axis]);
+            high[axis] = high[axis].max(index[axis]);
+        }
+    }
+    let (low, high) = reach?;
+    let [width, height] = [0, 1].map(|axis| high[axis].abs_diff(low[axis]) as usize + 1);
+    if width.max(height) > MAX_SIDE {
+        return None;
+    }
+    let origin = low.map(|index| f64::from(index) * resolution);
+    let mut raster = Raster::unknown(width, height, origin, resolution);
+    for (index, ground) in known() {
+        let [column, row] = [0, 1].map(|axis| (index[axis] - low[axis]) as usize);
+        raster.set(column, row, ground);
+    }
+    Some(raster)
 }
 
 fn index_of(place: [f64; 2], resolution: f64) -> [i32; 2] {

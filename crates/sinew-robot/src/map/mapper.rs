@@ -11,7 +11,7 @@ use std::{f64::consts::TAU, time::Instant};
 
 use super::{
     field::{Agreement, Field},
-    grid::Grid,
+    grid::{Grid, Patch},
     matching::{self, Fit, Uncertainty, Window},
 };
 use crate::vacuum::Pose;
@@ -165,6 +165,12 @@ impl Mapper {
     /// The map.
     pub fn grid(&self) -> &Grid {
         &self.grid
+    }
+
+    /// The parts of it that were seen since this was asked before, for a
+    /// [`GroundMap`](super::GroundMap).
+    pub fn take_seen(&mut self) -> Vec<Patch> {
+        self.grid.take_seen()
     }
 
     /// Where the robot is in it: the last match, and odometry since.

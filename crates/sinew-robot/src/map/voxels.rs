@@ -15,17 +15,15 @@ mod fade;
 mod stream;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     fmt,
     time::{Duration, Instant},
 };
 
+use super::stream::{Changes, Cursor, Key, SPAN};
 use crate::mapping::Cloud;
-use block::{Block as Store, CELLS, Key};
-pub use stream::{Cursor, GONE};
+use block::{Block as Store, CELLS};
 
-/// Cells along an axis: what 16 bits count.
-const SPAN: i32 = 1 << 16;
 /// Added before a place becomes a cell: whole millimetres that lie on a border fall to the same
 /// side of it, whatever corner their cloud counts from.
 const ROUNDING: f64 = 1e-5;
@@ -58,15 +56,10 @@ impl Default for Settings {
 #[derive(Debug)]
 pub struct VoxelMap {
     settings: Settings,
-    /// Changes when what was there before is gone.
-    epoch: u32,
     /// When the first cloud came; ages count from it.
     start: Option<Instant>,
     blocks: HashMap<Key, Store>,
-    /// Blocks by the number of their last change.
-    changes: BTreeMap<u64, Key>,
-    /// Of the last change.
-    sequence: u64,
+    changes: Changes,
     /// Cells that are shown.
     shown: u64,
     /// Blocks that hold memory.
@@ -112,11 +105,9 @@ impl VoxelMap {
         let reach = if settings.reach > 0.0 { settings.reach } else { fallback.reach };
         VoxelMap {
             settings: Settings { cell, reach, ..settings },
-            epoch: 1,
             start: None,
             blocks: HashMap::new(),
-            changes: BTreeMap::new(),
-            sequence: 0,
+            changes: Changes::default(),
             shown: 0,
             filled: 0,
             is_full: false,
@@ -126,16 +117,15 @@ impl VoxelMap {
 
     /// Forgets everything: a new epoch begins.
     pub fn clear(&mut self) {
-        self.epoch = self.epoch.wrapping_add(1);
         self.start = None;
         self.blocks = HashMap::new();
-        self.changes = BTreeMap::new();
+        self.changes.clear();
         (self.shown, self.filled, self.is_full) = (0, 0, false);
     }
 
     /// Changes when what was there before is gone.
     pub fn epoch(&self) -> u32 {
-        self.epoch
+        self.changes.epoch()
     }
 
     /// Cells that are shown.
@@ -285,10 +275,8 @@ impl VoxelMap {
     /// Notes that a block has changed.
     fn touch(&mut self, key: Key, tick: u32) {
         let Some(block) = self.blocks.get_mut(&key) else { return };
-        self.sequence += 1;
-        self.changes.remove(&block.changed);
-        self.changes.insert(self.sequence, key);
-        (block.changed, block.told) = (self.sequence, tick);
+        block.changed = self.changes.note(key, block.changed);
+        block.told = tick;
     }
 }
 
@@ -317,7 +305,7 @@ fn check(cloud: &Cloud) -> Result<(), Unusable> {
 }
 
 /// Tenths of a second.
-fn tick(duration: Duration) -> u32 {
+pub(super) fn tick(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis() / 100).unwrap_or(u32::MAX)
 }
 

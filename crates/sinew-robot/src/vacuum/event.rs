@@ -1,7 +1,9 @@
+use std::time::Instant;
+
 use serde::Serialize;
 use sinew_wire::gd32::{FrameBuf, STATUS_LEN, Status};
 
-use super::{DockPhase, LinkState};
+use super::{DockPhase, LinkState, Pose};
 use crate::drive::HoldEnd;
 
 /// What a session wants done.
@@ -49,6 +51,12 @@ pub enum Event {
         /// All bytes, known and unknown.
         #[serde(skip)]
         raw: [u8; STATUS_LEN],
+        /// When it came.
+        #[serde(skip)]
+        at: Instant,
+        /// Where the robot is by it.
+        #[serde(skip)]
+        pose: Pose,
     },
     /// The controller's version.
     Version {

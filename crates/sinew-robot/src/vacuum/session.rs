@@ -320,7 +320,7 @@ impl Session {
         self.track(now, &status);
         self.reflex(now, &status);
         self.steer(now, &status);
-        self.event(Event::Status { status, raw: *raw });
+        self.event(Event::Status { status, raw: *raw, at: now, pose: self.state.pose });
     }
 
     /// Everything that time alone brings about. What stops comes before what goes on.

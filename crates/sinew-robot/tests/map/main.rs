@@ -5,6 +5,7 @@
 mod files;
 mod flat;
 mod foreign;
+mod ground;
 mod hostile;
 mod mapper;
 mod pictures;

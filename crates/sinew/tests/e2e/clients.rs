@@ -184,20 +184,40 @@ impl Socket {
     }
 
     pub(crate) fn next(&mut self) -> Value {
+        let (kind, text) = self.next_message();
+        assert_eq!(kind, 0x81, "one text frame");
+        serde_json::from_slice(&text).unwrap()
+    }
+
+    /// The next binary message; text in between is skipped.
+    pub(crate) fn next_binary(&mut self) -> Vec<u8> {
+        loop {
+            let (kind, bytes) = self.next_message();
+            if kind == 0x82 {
+                return bytes;
+            }
+        }
+    }
+
+    fn next_message(&mut self) -> (u8, Vec<u8>) {
         let mut head = [0; 2];
         self.0.read_exact(&mut head).unwrap();
-        assert_eq!(head[0], 0x81, "one text frame");
         let length = match head[1] {
             126 => {
                 let mut length = [0; 2];
                 self.0.read_exact(&mut length).unwrap();
                 u16::from_be_bytes(length).into()
             }
+            127 => {
+                let mut length = [0; 8];
+                self.0.read_exact(&mut length).unwrap();
+                usize::try_from(u64::from_be_bytes(length)).unwrap()
+            }
             short => usize::from(short),
         };
-        let mut text = vec![0; length];
-        self.0.read_exact(&mut text).unwrap();
-        serde_json::from_slice(&text).unwrap()
+        let mut bytes = vec![0; length];
+        self.0.read_exact(&mut bytes).unwrap();
+        (head[0], bytes)
     }
 
     pub(crate) fn next_of(&mut self, topic: &str) -> Value {

@@ -38,6 +38,8 @@ mod foreign;
 mod g1;
 #[path = "../snapshots/golden.rs"]
 mod golden;
+#[cfg(feature = "maps")]
+mod ground;
 mod http;
 #[cfg(feature = "g1")]
 mod library;

@@ -1,5 +1,5 @@
-/// Cells along a block's side, as a power of two.
-const BITS: u16 = 3;
+use super::super::stream::{BITS, Key};
+
 const SIDE: u16 = 1 << BITS;
 /// Cells of a block.
 pub(super) const CELLS: usize = 1 << (3 * BITS);
@@ -7,9 +7,6 @@ pub(super) const CELLS: usize = 1 << (3 * BITS);
 /// pass through before it is gone.
 const SOLID: u8 = 20;
 const SOLID_BY_HIT: u8 = 4;
-
-/// Which block, counted from the map's origin.
-pub(super) type Key = [u16; 3];
 
 /// A cube of cells, and what is known about all of them.
 #[derive(Debug, Default)]

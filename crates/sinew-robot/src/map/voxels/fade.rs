@@ -1,4 +1,4 @@
-use super::{CELLS, VoxelMap, block, place};
+use super::{CELLS, Key, VoxelMap, block, place};
 use crate::mapping::Cloud;
 
 /// Most rays of a cloud that are followed; of more, every so many.
@@ -33,7 +33,7 @@ impl VoxelMap {
             return;
         }
         let steps = ((length - END).min(FURTHEST) / unit) as usize;
-        let mut held: Option<(block::Key, bool)> = None;
+        let mut held: Option<(Key, bool)> = None;
         for step in (ROBOT / unit) as usize..steps {
             let share = step as f64 * unit / length;
             let at = std::array::from_fn(|axis| sensor[axis] + way[axis] * share);
@@ -64,7 +64,7 @@ impl VoxelMap {
         whole - along * along <= most * most
     }
 
-    fn miss(&mut self, key: block::Key, index: usize, tick: u32) {
+    fn miss(&mut self, key: Key, index: usize, tick: u32) {
         debug_assert!(index < CELLS);
         let gone = self.blocks.get_mut(&key).and_then(|block| block.miss(index, tick));
         let Some(gone) = gone else { return };

@@ -1,16 +1,6 @@
 use std::time::Instant;
 
-use super::{VoxelMap, block, tick};
-
-/// The age of a point that says: nothing is left in its block.
-pub const GONE: u16 = u16::MAX;
-
-/// How far a reader has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Cursor {
-    epoch: u32,
-    sequence: u64,
-}
+use super::{super::stream::GONE, Cursor, VoxelMap, block, tick};
 
 impl VoxelMap {
     /// Appends what has changed since the reader was here last, whole blocks of it, and moves its
@@ -27,34 +17,19 @@ impl VoxelMap {
         most: usize,
         out: &mut Vec<[u16; 4]>,
     ) -> bool {
-        if cursor.epoch != self.epoch {
-            *cursor = Cursor { epoch: self.epoch, sequence: 0 };
-        }
         let now = tick(now.saturating_duration_since(self.start.unwrap_or(now)));
-        let first = cursor.sequence == 0;
-        for (sequence, key) in self.changes.range(cursor.sequence + 1..) {
-            if out.len() >= most {
-                return true;
-            }
-            cursor.sequence = *sequence;
-            let Some(block) = self.blocks.get(key) else { continue };
-            if block.shown == 0 && !first {
-                let [x, y, z] = block::join(*key, 0);
-                out.push([x, y, z, GONE]);
-            }
+        self.changes.read(cursor, most, out, |key, out| {
+            let Some(block) = self.blocks.get(&key) else { return };
             out.extend(block.seen().map(|cell| {
-                let [x, y, z] = block::join(*key, cell.index);
+                let [x, y, z] = block::join(key, cell.index);
                 let age = now.saturating_sub(cell.seen).min(u32::from(GONE) - 1);
                 [x, y, z, age as u16]
             }));
-        }
-        // A map that was cleared has no change to reach it by.
-        cursor.sequence = self.sequence;
-        false
+        })
     }
 
     /// Whether a reader has all there is.
     pub fn is_current(&self, cursor: &Cursor) -> bool {
-        cursor.epoch == self.epoch && cursor.sequence == self.sequence
+        self.changes.is_current(cursor)
     }
 }
