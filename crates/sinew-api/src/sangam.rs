@@ -75,10 +75,13 @@ fn component_control(message: &[u8]) -> Result<Value, Wrong> {
         _ => config(action)?,
     };
     let kind = known.map_or_else(|| Value::from(kind), |name| Value::from(*name));
-    Ok(control(id, &match config.is_empty() {
-        true => json!({ "type": kind }),
-        false => json!({ "type": kind, "config": config }),
-    }))
+    Ok(control(
+        id,
+        &match config.is_empty() {
+            true => json!({ "type": kind }),
+            false => json!({ "type": kind, "config": config }),
+        },
+    ))
 }
 
 fn control(id: &str, action: &Value) -> Value {

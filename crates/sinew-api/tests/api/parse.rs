@@ -232,7 +232,10 @@ fn what_is_urgent_is_recognised_before_it_is_read() {
         assert!(Request::parse_urgent(text.as_bytes(), Dialect::Own).is_some(), "{text}");
         let envelope =
             json!({ "topic": "command", "payload": { "type": "Command", "command": message } });
-        assert!(Request::parse_urgent(envelope.to_string().as_bytes(), Dialect::Legacy).is_some(), "{text}");
+        assert!(
+            Request::parse_urgent(envelope.to_string().as_bytes(), Dialect::Legacy).is_some(),
+            "{text}"
+        );
         let long = format!("{text}{}", " ".repeat(MAX_URGENT));
         assert!(!may_be_urgent(long.as_bytes(), Dialect::Own));
     }

@@ -136,7 +136,10 @@ fn what_is_no_command_is_refused() {
         ("two commands", bytes("1a0412001a00")),
         ("no action", field(3, &field(1, &drive))),
         ("an id twice", field(3, &field(1, &[&drive[..], &drive, &[0x12, 0]].concat()))),
-        ("an id that is no text", field(3, &field(1, &[field(1, b"\xff"), vec![0x12, 0]].concat()))),
+        (
+            "an id that is no text",
+            field(3, &field(1, &[field(1, b"\xff"), vec![0x12, 0]].concat())),
+        ),
         ("field 0", [bytes(ENABLE), vec![0x00, 0x00]].concat()),
         ("a group", [bytes(ENABLE), vec![0x23, 0x24]].concat()),
     ];

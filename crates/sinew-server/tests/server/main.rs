@@ -7,6 +7,7 @@ mod hostile;
 mod http;
 mod legacy;
 mod mapping;
+mod sangam;
 mod support;
 #[cfg(feature = "g1")]
 mod teach;
