@@ -1,25 +1,27 @@
-//! Messages of SangamIO's later interface, byte by byte. The bytes are those that its project's own
-//! Python classes write.
+//! Messages of SangamIO's later interface, byte by byte.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use sinew_api::{Command, Dialect, Halt, Request, may_be_urgent, sangam::sensors};
 use sinew_robot::Code;
 
-const ENABLE: &str = "0a07636f6d6d616e64 1a0b 0a09 0a056472697665 1200";
-const CONFIGURE: &str = "0a07636f6d6d616e64 1a30 0a2e 0a056472697665 1225 0803 1210 \
-                         0a07616e67756c6172 1205 3500000000 120f 0a066c696e656172 1205 35cdcc4c3e";
-const VACUUM: &str = "0a07636f6d6d616e64 1a1b 0a19 0a0676616375756d 120f 0803 120b \
-                      0a057370656564 1202 1032";
-const SYNC: &str = "0a07636f6d6d616e64 1a02 1200";
-const SHUTDOWN: &str = "0a07636f6d6d616e64 1a02 1a00";
-const RESET: &str = "0a07636f6d6d616e64 1a0d 0a0b 0a056472697665 1202 0802";
-const DISABLE: &str = "0a07636f6d6d616e64 1a0d 0a0b 0a056472697665 1202 0801";
-const VERSION: &str = "0a1673656e736f72732f6465766963655f76657273696f6e 123f \
-                       0a0e6465766963655f76657273696f6e 1001 1a12 0a0c76657273696f6e5f636f6465 \
-                       1202 2064 1a17 0a0e76657273696f6e5f737472696e67 1205 420353494d";
+const ENABLE: &str = "drive Enable";
+const CONFIGURE: &str = "drive Configure 0.2, 0.0";
+const VACUUM: &str = "vacuum Configure speed 50";
+const SYNC: &str = "ProtocolSync";
+const SHUTDOWN: &str = "Shutdown";
+const RESET: &str = "drive Reset";
+const DISABLE: &str = "drive Disable";
+const VERSION: &str = "device_version";
 
 const ALL: [&str; 7] = [ENABLE, CONFIGURE, VACUUM, SYNC, SHUTDOWN, RESET, DISABLE];
+
+/// The message of this name.
+fn vector(name: &str) -> Vec<u8> {
+    let all: Value = serde_json::from_str(include_str!("../../../../vectors/sangam.json")).unwrap();
+    let entry = all.as_array().unwrap().iter().find(|entry| entry["name"] == name);
+    bytes(entry.unwrap()["message"].as_str().unwrap())
+}
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits: String = hex.split_whitespace().collect();
@@ -50,23 +52,23 @@ fn configured(value: &[u8]) -> Vec<u8> {
 
 #[test]
 fn commands_are_read_as_their_clients_write_them() {
-    assert_eq!(asked(&bytes(ENABLE)), control("drive", json!({ "type": "Enable" })));
+    assert_eq!(asked(&vector(ENABLE)), control("drive", json!({ "type": "Enable" })));
     let config = json!({ "linear": { "F32": f64::from(0.2_f32) }, "angular": { "F32": 0.0 } });
     let action = json!({ "type": "Configure", "config": config });
-    assert_eq!(asked(&bytes(CONFIGURE)), control("drive", action));
+    assert_eq!(asked(&vector(CONFIGURE)), control("drive", action));
     let action = json!({ "type": "Configure", "config": { "speed": { "U32": 50 } } });
-    assert_eq!(asked(&bytes(VACUUM)), control("vacuum", action));
-    assert_eq!(asked(&bytes(SYNC)), Ok(Command::Sync));
-    assert_eq!(asked(&bytes(RESET)), Ok(Command::Halt(Halt::Reset)));
-    assert_eq!(asked(&bytes(DISABLE)), Ok(Command::Halt(Halt::Disable)));
+    assert_eq!(asked(&vector(VACUUM)), control("vacuum", action));
+    assert_eq!(asked(&vector(SYNC)), Ok(Command::Sync));
+    assert_eq!(asked(&vector(RESET)), Ok(Command::Halt(Halt::Reset)));
+    assert_eq!(asked(&vector(DISABLE)), Ok(Command::Halt(Halt::Disable)));
     // It ends no daemon, and stops what may move.
-    assert_eq!(asked(&bytes(SHUTDOWN)), Ok(Command::Halt(Halt::Reset)));
+    assert_eq!(asked(&vector(SHUTDOWN)), Ok(Command::Halt(Halt::Reset)));
 }
 
 #[test]
 fn stops_are_known_before_their_turn_and_nothing_else_is() {
     for message in ALL {
-        let (message, is_stop) = (bytes(message), [RESET, DISABLE, SHUTDOWN].contains(&message));
+        let (message, is_stop) = (vector(message), [RESET, DISABLE, SHUTDOWN].contains(&message));
         assert_eq!(may_be_urgent(&message, Dialect::Sangam), is_stop);
         assert_eq!(Request::parse_urgent(&message, Dialect::Sangam).is_some(), is_stop);
     }
@@ -131,7 +133,7 @@ fn what_is_no_command_is_refused() {
     let cases = [
         ("nothing", vec![]),
         ("a topic alone", bytes("0a07636f6d6d616e64")),
-        ("sensors", bytes(VERSION)),
+        ("sensors", vector(VERSION)),
         ("no command in it", bytes("1a00")),
         ("two commands", bytes("1a0412001a00")),
         ("no action", field(3, &field(1, &drive))),
@@ -140,8 +142,8 @@ fn what_is_no_command_is_refused() {
             "an id that is no text",
             field(3, &field(1, &[field(1, b"\xff"), vec![0x12, 0]].concat())),
         ),
-        ("field 0", [bytes(ENABLE), vec![0x00, 0x00]].concat()),
-        ("a group", [bytes(ENABLE), vec![0x23, 0x24]].concat()),
+        ("field 0", [vector(ENABLE), vec![0x00, 0x00]].concat()),
+        ("a group", [vector(ENABLE), vec![0x23, 0x24]].concat()),
     ];
     for (what, message) in cases {
         assert_eq!(asked(&message), Err(Code::InvalidArgument), "{what}");
@@ -173,7 +175,7 @@ fn long_field(number: u8, content: &[u8]) -> Vec<u8> {
 
 #[test]
 fn every_truncation_is_refused() {
-    for message in ALL.map(bytes) {
+    for message in ALL.map(vector) {
         for length in 0..message.len() {
             // Their command is the last field, and so is what is in it: what is cut off is missed.
             assert_eq!(asked(&message[..length]), Err(Code::InvalidArgument), "{length}");
@@ -183,7 +185,7 @@ fn every_truncation_is_refused() {
 
 #[test]
 fn after_any_flip_both_readers_agree_on_what_is_a_stop() {
-    for message in ALL.map(bytes) {
+    for message in ALL.map(vector) {
         for place in 0..message.len() * 8 {
             let mut flipped = message.clone();
             flipped[place / 8] ^= 1 << (place % 8);
@@ -205,7 +207,7 @@ fn group(id: &str, time: u64, values: &Value) -> String {
 #[test]
 fn a_sensor_group_is_written_as_their_project_writes_it() {
     let values = json!({ "version_string": { "String": "SIM" }, "version_code": { "I32": 100 } });
-    assert_eq!(sensors(&group("device_version", 1, &values)), Some(bytes(VERSION)));
+    assert_eq!(sensors(&group("device_version", 1, &values)), Some(vector(VERSION)));
 }
 
 /// The value of a group with this one.
@@ -263,7 +265,7 @@ proptest! {
         which in 0..ALL.len(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
     ) {
-        let mut message = bytes(ALL[which]);
+        let mut message = vector(ALL[which]);
         for (place, byte) in damage {
             let place = place.index(message.len());
             message[place] = byte;

@@ -217,7 +217,7 @@ def survey(sangam, tcp, source, udp_port):
     reference.tcp.settimeout(DEADLINE)
     while len(raw) < len(seen):
         topic, payload = reference.next()
-        if topic == "sensors/gd32_status":
+        if topic in ("sensors/gd32_status", "sensors/sensor_status"):
             raw[payload["timestamp_us"]] = bytes(payload["values"]["raw_packet"]["Bytes"])
             if payload["timestamp_us"] > max(seen):
                 break
