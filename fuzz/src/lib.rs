@@ -13,6 +13,7 @@ pub mod gd32;
 pub mod map;
 pub mod motion;
 mod mutation;
+pub mod sangam;
 pub mod session;
 pub mod slam;
 pub mod teach;
@@ -44,6 +45,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "motion", seeds: motion::seeds, exercise: motion::exercise },
     Target { name: "g1", seeds: g1::seeds, exercise: g1::exercise },
     Target { name: "session", seeds: session::seeds, exercise: session::exercise },
+    Target { name: "sangam", seeds: sangam::seeds, exercise: sangam::exercise },
     Target { name: "map", seeds: map::seeds, exercise: map::exercise },
     Target { name: "explain", seeds: explain::seeds, exercise: explain::exercise },
 ];

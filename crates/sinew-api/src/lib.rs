@@ -13,6 +13,7 @@ mod mapping;
 mod member;
 mod message;
 mod request;
+pub mod sangam;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod table;
@@ -24,5 +25,5 @@ pub use message::{
     Authenticated, DaemonMessage, ErrorMessage, Event, LinkReport, Lost, Pong, Ready, ReadyRobot,
     Reply, RobotReport, Robots, Subscribed, Taken,
 };
-pub use request::{MAX_URGENT, Message, Request, may_be_urgent};
+pub use request::{Dialect, MAX_URGENT, Message, Request, may_be_urgent};
 pub use table::{Access, COMMANDS, COMMON, Case, DRIVING, Row, Rules, Terms, When};

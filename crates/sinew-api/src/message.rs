@@ -183,6 +183,8 @@ pub struct Ready {
     pub lines: Option<String>,
     /// The address for HTTP.
     pub http: Option<String>,
+    /// The address of SangamIO's later interface.
+    pub sangam: Option<String>,
     /// The robots.
     pub robots: Vec<ReadyRobot>,
 }

@@ -9,11 +9,23 @@ use sinew_robot::{Code, Refusal, Remedy, cut, shown};
 use crate::{
     COMMANDS, COMMON, Command, Halt, Row, Rules, json as strict,
     member::Given,
+    sangam,
     table::{CONFIRM, ROBOT},
 };
 
 /// The longest message that is looked at before its turn.
 pub const MAX_URGENT: usize = 512;
+
+/// How a client writes what it asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// JSON.
+    Own,
+    /// The same, bare or in the envelope of document 003's time.
+    Legacy,
+    /// Protobuf, as SangamIO's later interface has it.
+    Sangam,
+}
 
 /// What a client sent.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,9 +79,18 @@ impl Request {
         }
     }
 
+    /// Reads a message of any of the interfaces.
+    pub fn read(text: &[u8], dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Own => Self::parse(text),
+            Dialect::Legacy => Self::parse_legacy(text),
+            Dialect::Sangam => Self::parse_sangam(text),
+        }
+    }
+
     /// Reads a message that is heard before all that waits; none if it is another.
-    pub fn parse_urgent(text: &[u8], legacy: bool) -> Option<Self> {
-        let request = if legacy { Self::parse_legacy(text) } else { Self::parse(text) };
+    pub fn parse_urgent(text: &[u8], dialect: Dialect) -> Option<Self> {
+        let request = Self::read(text, dialect);
         let is_urgent = request.asked.as_ref().is_ok_and(|message| message.rules.urgent);
         is_urgent.then_some(request)
     }
@@ -94,6 +115,16 @@ impl Request {
         }
     }
 
+    /// A message of SangamIO's later interface.
+    pub fn parse_sangam(message: &[u8]) -> Self {
+        match sangam::command(message) {
+            Ok(command) => Self::from_value(command),
+            Err(wrong) => {
+                Self::refused(Code::InvalidArgument, format!("not a message of sangamio: {wrong}"))
+            }
+        }
+    }
+
     /// Reads a message from JSON that was read already.
     pub fn from_value(value: Value) -> Self {
         let Value::Object(mut members) = value else {
@@ -114,12 +145,20 @@ impl Request {
 }
 
 /// Whether a message may be an urgent one: looking costs next to nothing.
-pub fn may_be_urgent(text: &[u8]) -> bool {
+pub fn may_be_urgent(text: &[u8], dialect: Dialect) -> bool {
+    text.len() <= MAX_URGENT
+        && match dialect {
+            Dialect::Own | Dialect::Legacy => has_urgent_word(text),
+            Dialect::Sangam => sangam::stops(text),
+        }
+}
+
+fn has_urgent_word(text: &[u8]) -> bool {
     static WORDS: LazyLock<Vec<Finder<'static>>> = LazyLock::new(|| {
         let words = urgent_words().map(|word| Finder::new(&format!("\"{word}\"")).into_owned());
         words.collect()
     });
-    text.len() <= MAX_URGENT && WORDS.iter().any(|word| word.find(text).is_some())
+    WORDS.iter().any(|word| word.find(text).is_some())
 }
 
 /// Texts without which a message is not urgent: a command's name, or what tells its case.

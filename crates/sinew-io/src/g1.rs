@@ -211,7 +211,7 @@ fn joints(event: Event) -> Reading {
         });
         sensor_group(JOINTS, now, &values)
     };
-    Reading { group: JOINTS, json: Box::new(json) }
+    Reading::new(JOINTS, json)
 }
 
 fn figures(state: &State) -> Vec<Figure> {

@@ -335,7 +335,7 @@ impl Listener<Event> for Teller {
 
 fn reading(group: &'static str, values: Value) -> Reading {
     let now = timestamp_us();
-    Reading { group, json: Box::new(move |_: Detail| sensor_group(group, now, &values)) }
+    Reading::new(group, move |_: Detail| sensor_group(group, now, &values))
 }
 
 /// How the robot can be reached, and why not.

@@ -34,6 +34,10 @@ use crate::{
 const STATUS: &str = "gd32_status";
 const VERSION: &str = "gd32_version";
 
+/// The names of the two since the later state of document 003's project.
+const LATER_STATUS: &str = "sensor_status";
+const LATER_VERSION: &str = "device_version";
+
 /// The real-time priority that a vacuum's thread asks for.
 pub const PRIORITY: u8 = 20;
 
@@ -165,7 +169,7 @@ impl Sensors for Vacuum {
     fn retained(&self, group: &str) -> Option<Reading> {
         let state = self.state();
         let text = state.version.filter(|_| group == VERSION)?;
-        Some(version(&text, state.version_code))
+        Some(version(&text, state.version_code, &self.settings.profile))
     }
 }
 
@@ -195,17 +199,32 @@ impl Listener<Event> for Teller {
                     follower.odometry(Odometry { at, pose, on_dock });
                 }
                 let (profile, now) = (self.profile, timestamp_us());
+                let is_later = profile == Profile::LATER;
                 let json = move |detail| {
-                    let raw = Some(&raw).filter(|_| detail == Detail::WithRaw);
-                    sensor_group(
-                        STATUS,
-                        now,
-                        &Gd32Status { status: &status, raw, profile: &profile },
-                    )
+                    let (status, own) = (&status, &profile);
+                    let plain = Gd32Status { status, raw: None, profile: own, gyro: None };
+                    let (name, values) = match detail {
+                        Detail::Values => (STATUS, plain),
+                        Detail::WithRaw if is_later => {
+                            let gyro = Some(status.gyro());
+                            (LATER_STATUS, Gd32Status { raw: Some(&raw), gyro, ..plain })
+                        }
+                        Detail::WithRaw => (STATUS, Gd32Status { raw: Some(&raw), ..plain }),
+                        // Its clients know the encoders in that order, and the gyroscope's axes as
+                        // REP-103 has them.
+                        Detail::Sangam => {
+                            let (profile, gyro) = (&Profile::LATER, Some(status.gyro_ros()));
+                            (LATER_STATUS, Gd32Status { profile, gyro, ..plain })
+                        }
+                    };
+                    sensor_group(name, now, &values)
                 };
-                self.audience.sensors(&Reading { group: STATUS, json: Box::new(json) });
+                let legacy = if is_later { LATER_STATUS } else { STATUS };
+                self.audience.sensors(&Reading { legacy, ..Reading::new(STATUS, json) });
             }
-            Event::Version { text, code } => self.audience.sensors(&version(&text, code)),
+            Event::Version { text, code } => {
+                self.audience.sensors(&version(&text, code, &self.profile));
+            }
             Event::Link { link: ref to, .. } => {
                 let mut value = serde_json::to_value(&event).unwrap_or_default();
                 value["link"] = link(to);
@@ -227,10 +246,18 @@ fn link(link: &LinkState) -> Value {
     link_json(link, reason)
 }
 
-fn version(text: &str, code: Option<i32>) -> Reading {
+fn version(text: &str, code: Option<i32>, profile: &Profile) -> Reading {
     let (now, text) = (timestamp_us(), text.to_owned());
-    let json = move |_| sensor_group(VERSION, now, &sensors::gd32_version(&text, code));
-    Reading { group: VERSION, json: Box::new(json) }
+    let legacy = if *profile == Profile::LATER { LATER_VERSION } else { VERSION };
+    let json = move |detail| {
+        let name = match detail {
+            Detail::Values => VERSION,
+            Detail::WithRaw => legacy,
+            Detail::Sangam => LATER_VERSION,
+        };
+        sensor_group(name, now, &sensors::gd32_version(&text, code))
+    };
+    Reading { legacy, ..Reading::new(VERSION, json) }
 }
 
 fn figures(state: &State) -> Vec<Figure> {

@@ -239,8 +239,17 @@ pub trait Audience: Send + Sync {
 pub struct Reading {
     /// The group's name.
     pub group: &'static str,
+    /// Its name for clients of document 003's interface.
+    pub legacy: &'static str,
     /// Gives the `SensorGroup` object.
     pub json: Box<dyn Fn(Detail) -> String + Send>,
+}
+
+impl Reading {
+    /// A reading of a group that has one name for all clients.
+    pub fn new(group: &'static str, json: impl Fn(Detail) -> String + Send + 'static) -> Self {
+        Reading { group, legacy: group, json: Box::new(json) }
+    }
 }
 
 /// How much of a sensor group to give.
@@ -248,8 +257,10 @@ pub struct Reading {
 pub enum Detail {
     /// The decoded values.
     Values,
-    /// Also the bytes they came from.
+    /// Also the bytes they came from, for clients of document 003's interface.
     WithRaw,
+    /// As SangamIO's later interface has it.
+    Sangam,
 }
 
 /// The `SensorGroup` object of the interface of document 003.

@@ -22,6 +22,7 @@ tagged! {
     U8(u8);
     U16(u16);
     U64(u64);
+    I16(i16);
     I32(i32);
     F32(f64);
     String<'a>(&'a str);

@@ -178,5 +178,5 @@ fn reading(number: u64) -> Reading {
         });
         sensor_group(GROUP, number, &values)
     };
-    Reading { group: GROUP, json: Box::new(json) }
+    Reading::new(GROUP, json)
 }

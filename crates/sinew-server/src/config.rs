@@ -4,7 +4,7 @@ use std::{
     time::Duration,
 };
 
-use crate::Tokens;
+use crate::{Tokens, datagrams::MOST as DATAGRAMS};
 
 /// Files that robots, the library and the process itself need.
 const KEPT_FILES: usize = 40;
@@ -18,12 +18,18 @@ pub struct Config {
     pub lines: Option<SocketAddr>,
     /// HTTP and WebSocket.
     pub http: Option<SocketAddr>,
+    /// Protobuf, as clients of SangamIO's later interface speak it.
+    pub sangam: Option<SocketAddr>,
+    /// The UDP port of a client to which its sensors are sent beside that of the number of `sangam`:
+    /// one of those clients listens there whatever it is told.
+    pub sangam_port: u16,
     /// The secrets that clients show where the listening address is not loopback.
     pub tokens: Tokens,
-    /// Lets `tcp` listen further than loopback without a token.
+    /// Lets `tcp` and `sangam` listen further than loopback without a token.
     pub legacy_open: bool,
-    /// How long a velocity is held for clients of `tcp` that send it once; zero holds none, and
-    /// refuses theirs that are over the limit like any other's.
+    /// How long a velocity is held for clients of `tcp` that send it once, and at most a second of
+    /// that for those of `sangam`; zero holds none, and refuses theirs that are over the limit like
+    /// any other's.
     pub legacy_hold: Duration,
     /// Components whose actions that need `confirm` such clients may ask for without it.
     pub legacy_confirm: Vec<String>,
@@ -45,6 +51,8 @@ impl Default for Config {
             tcp: local(5555),
             lines: local(5556),
             http: local(8787),
+            sangam: None,
+            sangam_port: 5556,
             tokens: Tokens::default(),
             legacy_open: false,
             legacy_hold: Duration::from_secs(2),
@@ -58,22 +66,35 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Whether 5555 listens to the network and asks no client for a token.
-    pub(crate) fn is_open_to_all(&self) -> bool {
-        self.legacy_open && self.tcp.is_some_and(|address| !address.ip().is_loopback())
+    /// Where it listens to the network and asks no client for a token.
+    fn open_to_all(&self) -> impl Iterator<Item = SocketAddr> {
+        let ports = [self.tcp, self.sangam].into_iter().flatten();
+        ports.filter(|address| self.legacy_open && !address.ip().is_loopback())
     }
 
     /// Takes no more clients than the process may have files open, with some of them kept for
     /// robots and for clients that want to stop one.
     pub fn within(mut self, files: usize) -> Self {
         self.max_strangers = self.max_strangers.min(files / 8).max(8);
-        let kept = KEPT_FILES + 2 * self.max_strangers;
+        let datagrams = if self.sangam.is_some() { DATAGRAMS } else { 0 };
+        let kept = KEPT_FILES + datagrams + 2 * self.max_strangers;
         self.max_clients = self.max_clients.min(files.saturating_sub(kept)).max(1);
         self
     }
 
-    /// Refuses to listen to the network without tokens.
+    /// Refuses to listen to the network without tokens, and to clients that have none.
     pub fn check(&self) -> io::Result<()> {
+        if let Some(address) = self.sangam.filter(|address| !address.ip().is_loopback())
+            && !self.legacy_open
+        {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                format!(
+                    "sangam {address}: its clients cannot show a token, so it listens on loopback \
+                     only; legacy_open lets it listen further, and anyone there drive the robots"
+                ),
+            ));
+        }
         let ports = [
             ("tcp", self.tcp.filter(|_| !self.legacy_open)),
             ("lines", self.lines),
@@ -96,11 +117,11 @@ impl Config {
 
     /// What its owner should know about it.
     pub fn warnings(&self) -> Vec<String> {
-        let open = self.tcp.filter(|_| self.is_open_to_all()).map(|address| {
+        let warning = |address| {
             format!(
                 "legacy_open: anyone who reaches {address} can drive the robots without a token"
             )
-        });
-        open.into_iter().collect()
+        };
+        self.open_to_all().map(warning).collect()
     }
 }

@@ -16,6 +16,7 @@ use std::{
     pin::Pin,
     sync::{Arc, atomic::Ordering},
     task::{Poll, ready},
+    time::Duration,
 };
 
 use bytes::BytesMut;
@@ -34,6 +35,7 @@ use self::{
 };
 use crate::{
     Access,
+    datagrams::Datagrams,
     frame::{Framing, MAX_MESSAGE},
     hub::{Hub, Stamp, ending},
     legacy::Legacy,
@@ -46,6 +48,11 @@ use crate::{
 const MAX_UNREAD: usize = 256 << 10;
 /// The same for one that has not sent anything valid yet.
 const MAX_UNREAD_NEW: usize = 16 << 10;
+/// How long a client of SangamIO's later interface may hold a velocity: as long as it takes until its
+/// system is probed for the first time.
+const SANGAM_HOLD: Duration = Duration::from_secs(1);
+/// When such a client listens to its sensors at the latest, after it has connected.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// The half of a connection that answers the client.
 pub(crate) struct Connection {
@@ -65,10 +72,19 @@ pub(crate) struct Connection {
     uses_req: bool,
     /// What such a client is up to.
     legacy: Legacy,
+    sensors: Sensors,
     phase: Phase,
     /// It set something moving that goes on by itself, so its absence must be noticed soon.
     watched: Watched,
     refusals: Refusals,
+}
+
+/// Where sensors go that are not written to the connection.
+#[derive(Debug, Default)]
+struct Sensors {
+    datagrams: Option<Datagrams>,
+    /// When what stays true is told again: its client may have listened after it connected.
+    again_at: Option<Instant>,
 }
 
 /// How far the connection has come to its end.
@@ -94,6 +110,11 @@ enum Watched {
 impl Connection {
     fn new(hub: Arc<Hub>, peer: Arc<Peer>, framing: Framing, inbox: Inbox) -> Self {
         let telemetry = Telemetry::new(Arc::clone(&hub), peer.client().id);
+        let (longest, watched) = match framing {
+            // Nothing is written to it, so only probes tell whether it is within reach.
+            Framing::Sangam => (SANGAM_HOLD, Watched::Wanted),
+            _ => (Duration::MAX, Watched::No),
+        };
         let mut connection = Connection {
             hub,
             peer,
@@ -105,9 +126,10 @@ impl Connection {
             work: Work::default(),
             telemetry,
             uses_req: false,
-            legacy: Legacy::default(),
+            legacy: Legacy::holding_at_most(longest),
+            sensors: Sensors::default(),
             phase: Phase::Open,
-            watched: Watched::No,
+            watched,
             refusals: Refusals::default(),
         };
         connection.stream_legacy();
@@ -117,6 +139,9 @@ impl Connection {
     /// Serves the client until it has gone. The controls it holds are freed in `drop`, whatever
     /// ends it.
     async fn serve(mut self, mut writer: Writer) {
+        if self.framing == Framing::Sangam {
+            self.register(&writer);
+        }
         self.converse(&mut writer).await;
         let has_left = matches!(self.phase, Phase::Ended(_));
         if self.is_legacy() && !has_left {
@@ -128,15 +153,45 @@ impl Connection {
         }
     }
 
+    /// From now on the client's address gets sensors.
+    fn register(&mut self, writer: &Writer) {
+        let opened = writer.addresses().and_then(|(local, peer)| {
+            Datagrams::open(local, peer, self.hub.config.sangam_port, &self.hub.datagrams)
+        });
+        match opened {
+            Ok(datagrams) => {
+                self.sensors.datagrams = Some(datagrams);
+                self.sensors.again_at = Some(Instant::now() + AGAIN);
+                self.send_datagrams(&self.lasting());
+            }
+            Err(error) => {
+                let client = &*self.peer.client().name;
+                tracing::warn!(client, "it gets no sensors: {error}");
+            }
+        }
+    }
+
+    fn send_datagrams(&self, messages: &[u8]) {
+        if let Some(datagrams) = &self.sensors.datagrams {
+            self.hub.metrics.count_lost(datagrams.send(messages));
+        }
+    }
+
     async fn converse(&mut self, writer: &mut Writer) {
         let mut closing = self.hub.closing.subscribe();
         while !self.is_done() {
+            if self.watched == Watched::Wanted {
+                self.watched = Watched::Yes;
+                // A socket that cannot be watched is one that has gone.
+                let _ = writer.watch();
+            }
             let all_sent = self.out.is_empty();
             // A long frame must not keep its client's commands waiting.
             let has_room = self.out.len() - self.streamed < self.most_unread();
             let listens = self.phase == Phase::Open && has_room;
             let turn = self.telemetry.turn;
             let look = self.legacy.look_at().map(Instant::from_std);
+            let again = self.sensors.again_at;
             let patience = match self.phase {
                 Phase::Ended(since) if self.telemetry.is_empty() => {
                     Some(since + self.hub.config.write_timeout)
@@ -160,23 +215,22 @@ impl Connection {
                     self.telemetry.woken();
                 }
                 () = wait_until(look), if look.is_some() => self.look(writer),
+                () = wait_until(again), if again.is_some() => {
+                    self.sensors.again_at = None;
+                    self.send_datagrams(&self.lasting());
+                }
                 () = wait_until(patience), if patience.is_some() => return,
                 () = ending(&mut closing), if self.phase != Phase::Closing => {
                     self.close();
                 }
                 () = self.peer.broken.notified() => self.phase = Phase::Over,
             }
-            if self.watched == Watched::Wanted {
-                self.watched = Watched::Yes;
-                // A socket that cannot be watched is one that has gone.
-                let _ = writer.watch();
-            }
         }
     }
 
     /// Whether it is a client of document 003's interface, which expects no answers.
     fn is_legacy(&self) -> bool {
-        self.framing == Framing::Prefixed && !self.uses_req
+        self.framing.is_legacy() && !self.uses_req
     }
 
     /// Looks whether a client that holds a velocity is within reach.
@@ -187,7 +241,11 @@ impl Connection {
         if self.legacy.is_withdrawn() {
             self.withdraw();
         }
-        let waiting = writer.unacknowledged();
+        let waiting = match self.framing {
+            // Nothing is written to it: its velocity ends by its time alone.
+            Framing::Sangam => Ok(0),
+            _ => writer.unacknowledged(),
+        };
         let now = std::time::Instant::now();
         if !self.legacy.is_silent(now, writer.written(), waiting.as_ref().ok().copied()) {
             return;
@@ -243,6 +301,10 @@ impl Connection {
     fn ended(&mut self) {
         self.phase = Phase::Ended(Instant::now());
         self.leave();
+        if self.framing == Framing::Sangam {
+            // No write would fail: its sensors end with what it sends.
+            self.telemetry.clear();
+        }
     }
 
     fn leave(&self) {
@@ -300,10 +362,7 @@ impl Connection {
     }
 
     fn take_message(&mut self, text: &[u8], stamp: Stamp) {
-        let request = match self.framing {
-            Framing::Prefixed => Request::parse_legacy(text),
-            _ => Request::parse(text),
-        };
+        let request = Request::read(text, self.framing.dialect());
         if !request.is_json() && self.peer.is_new.load(Ordering::Acquire) {
             // A web page can make a browser send a form to any port; its lines must not drive.
             let mut client = self.peer.client();
@@ -354,6 +413,11 @@ impl Connection {
     fn take_telemetry(&mut self) {
         let silent = self.is_legacy();
         let framing = self.framing;
+        if framing == Framing::Sangam {
+            let mut messages = Vec::new();
+            self.telemetry.take(framing, &mut messages, |_, _| {});
+            return self.send_datagrams(&messages);
+        }
         self.telemetry.take(framing, &mut self.out, |count, out| {
             if !silent {
                 let lost = DaemonMessage::Lost(Lost { count });
@@ -385,7 +449,9 @@ impl Drop for Connection {
 /// A message of the daemon as it is written; the interface of document 003 has topics for all.
 fn said(framing: Framing, message: &DaemonMessage) -> String {
     match framing {
-        Framing::Prefixed => json!({ "topic": "reply", "payload": message }).to_string(),
+        Framing::Prefixed | Framing::Sangam => {
+            json!({ "topic": "reply", "payload": message }).to_string()
+        }
         Framing::Lines | Framing::WebSocket => message.to_text(),
     }
 }

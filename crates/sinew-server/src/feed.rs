@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use sinew_api::{
     RobotReport, Topic,
     frame::{Frame, set_robot},
+    sangam,
 };
 use sinew_robot::{
     Refusal,
@@ -103,17 +104,20 @@ impl Feed {
                 format!(r#"{{"topic":"{topic}","payload":{data}}}"#)
             }
             Form::Legacy => format!(r#"{{"topic":"{topic}","payload":{}}}"#, event()),
-            Form::Event | Form::Frame => event(),
+            Form::Event | Form::Frame | Form::Sangam => event(),
         }
     }
 
     /// A sensor group's message.
-    pub(crate) fn write_reading(&self, form: Form, reading: &Reading) -> String {
-        let detail = match form {
-            Form::Legacy => Detail::WithRaw,
-            Form::Event | Form::Frame => Detail::Values,
+    pub(crate) fn write_reading(&self, form: Form, reading: &Reading) -> Vec<u8> {
+        let (name, detail) = match form {
+            Form::Sangam => {
+                return sangam::sensors(&(reading.json)(Detail::Sangam)).unwrap_or_default();
+            }
+            Form::Legacy => (reading.legacy, Detail::WithRaw),
+            Form::Event | Form::Frame => (reading.group, Detail::Values),
         };
-        self.write(form, &Topic::Sensors(reading.group.into()), &(reading.json)(detail))
+        self.write(form, &Topic::Sensors(name.into()), &(reading.json)(detail)).into()
     }
 }
 
@@ -192,7 +196,7 @@ impl Audience for Feed {
 
     fn sensors(&self, reading: &Reading) {
         if let Some(ring) = find(&self.groups, reading.group) {
-            ring.publish(|form| self.write_reading(form, reading).into());
+            ring.publish(|form| self.write_reading(form, reading));
         }
     }
 

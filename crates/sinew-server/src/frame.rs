@@ -1,10 +1,11 @@
-//! Messages on a byte stream: JSON lines, length-prefixed JSON, WebSocket frames.
+//! Messages on a byte stream: JSON lines, length-prefixed JSON or protobuf, WebSocket frames.
 //!
-//! All three are read from and written to plain buffers, so that one connection loop serves them.
+//! All are read from and written to plain buffers, so that one connection loop serves them.
 
 mod websocket;
 
 use bytes::{Buf, BytesMut};
+use sinew_api::Dialect;
 
 pub(crate) use websocket::{Assembly, accept_key};
 
@@ -20,6 +21,8 @@ pub(crate) enum Framing {
     Lines,
     /// A length, u32 big endian, before each.
     Prefixed,
+    /// The same, with protobuf for JSON; and what is said goes in datagrams, one message in each.
+    Sangam,
     /// WebSocket frames.
     WebSocket,
 }
@@ -69,7 +72,9 @@ impl Framing {
         match self {
             Framing::Lines => {}
             // Nothing Sinew sends comes near 4 GiB.
-            Framing::Prefixed => out.extend_from_slice(&(length as u32).to_be_bytes()),
+            Framing::Prefixed | Framing::Sangam => {
+                out.extend_from_slice(&(length as u32).to_be_bytes());
+            }
             Framing::WebSocket => websocket::put_header(websocket::TEXT, length, out),
         }
         for part in message {
@@ -78,6 +83,20 @@ impl Framing {
         if self == Framing::Lines {
             out.push(b'\n');
         }
+    }
+
+    /// How messages are written.
+    pub(crate) fn dialect(self) -> Dialect {
+        match self {
+            Framing::Lines | Framing::WebSocket => Dialect::Own,
+            Framing::Prefixed => Dialect::Legacy,
+            Framing::Sangam => Dialect::Sangam,
+        }
+    }
+
+    /// Whether its clients are those of SangamIO, who get sensors without asking.
+    pub(crate) fn is_legacy(self) -> bool {
+        matches!(self, Framing::Prefixed | Framing::Sangam)
     }
 
     /// Whether it carries bytes that are no text.
@@ -111,7 +130,7 @@ impl Decoder {
     pub(crate) fn new(framing: Framing) -> Self {
         match framing {
             Framing::Lines => Decoder::Lines(Lines::default()),
-            Framing::Prefixed => Decoder::Prefixed { skipping: None },
+            Framing::Prefixed | Framing::Sangam => Decoder::Prefixed { skipping: None },
             Framing::WebSocket => Decoder::WebSocket(Box::default()),
         }
     }

@@ -32,7 +32,7 @@ use hyper_util::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use sinew_api::{Access, DaemonMessage, Message, may_be_urgent};
+use sinew_api::{Access, DaemonMessage, Dialect, Message, may_be_urgent};
 use sinew_robot::{Code, Refusal};
 use tokio::{sync::OwnedSemaphorePermit, task::JoinHandle, time::timeout};
 
@@ -190,8 +190,8 @@ async fn command(
         Err(refusal) => return answer(&state.hub, &caller, None, &Err(refusal)),
     };
     let stamp = state.hub.stamp();
-    let may_stop = caller.may(Access::Read) && may_be_urgent(&text);
-    let urgent = may_stop.then(|| sinew_api::Request::parse_urgent(&text, false)).flatten();
+    let may_stop = caller.may(Access::Read) && may_be_urgent(&text, Dialect::Own);
+    let urgent = may_stop.then(|| sinew_api::Request::parse_urgent(&text, Dialect::Own)).flatten();
     // A stop is carried out here and now, and without a seat.
     if let Some(sinew_api::Request { req, asked: Ok(message) }) = urgent
         && message.rules().connection.is_none()

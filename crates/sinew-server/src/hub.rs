@@ -27,7 +27,9 @@ use tokio::{
 
 pub(crate) use control::{Client, Job, Lease, Member, Stamp};
 
-use crate::{Config, frame::SMALL_MESSAGE, guesses::Guesses, metrics::Metrics, seats::Seats};
+use crate::{
+    Config, datagrams, frame::SMALL_MESSAGE, guesses::Guesses, metrics::Metrics, seats::Seats,
+};
 
 /// Writes to subscribers may be joined for this long.
 const JOIN: Duration = Duration::from_millis(20);
@@ -56,6 +58,8 @@ pub(crate) struct Hub {
     reading: Semaphore,
     /// Room for maps on their way to clients.
     pub(crate) exports: Arc<Semaphore>,
+    /// Places of clients that have datagrams sent.
+    pub(crate) datagrams: Arc<Semaphore>,
     /// Clients that send much at once.
     pub(crate) flooders: AtomicUsize,
     /// True once the server ends.
@@ -83,6 +87,7 @@ impl Hub {
             large: Arc::new(Semaphore::new(LARGE)),
             reading: Semaphore::new(1),
             exports: Arc::new(Semaphore::new(EXPORTS)),
+            datagrams: Arc::new(Semaphore::new(datagrams::MOST)),
             flooders: AtomicUsize::new(0),
             closing: watch::Sender::new(false),
             epoch,
@@ -188,7 +193,7 @@ impl Hub {
         }
     }
 
-    /// The robot whose sensors are streamed to clients of document 003's interface.
+    /// The robot whose sensors clients of document 003's interface, and its later state, get.
     pub(crate) fn streamed(&self) -> Option<&Arc<Member>> {
         self.robots.iter().find(|member| member.robot.components.is_some())
     }

@@ -4,6 +4,8 @@
 //! limit was thought of for, and they read what is streamed to them. So a velocity of theirs is
 //! scaled to the limits and held for a while, for as long as their system acknowledges the stream;
 //! a client that repeats its velocities needs no such thing, and has the dead-man like any other.
+//! Clients of that interface's later state, to whom nothing is streamed on their connection, hold
+//! theirs for a second at most.
 
 use std::{
     sync::Arc,
@@ -29,9 +31,11 @@ const LOOK: Duration = Duration::from_millis(50);
 /// which repeats them by itself.
 const ROW: u32 = 3;
 
-/// A client of document 003's interface that never used `req`.
-#[derive(Debug, Default)]
+/// A client of document 003's interface that never used `req`, or of its later state.
+#[derive(Debug)]
 pub(crate) struct Legacy {
+    /// It holds a velocity for no longer.
+    longest: Duration,
     /// Velocities in a row, and when the last of them came.
     row: u32,
     last: Option<Instant>,
@@ -54,6 +58,20 @@ pub(crate) struct Sent<'a> {
 }
 
 impl Legacy {
+    /// One that may hold a velocity for so long at most, whatever is set.
+    pub(crate) fn holding_at_most(longest: Duration) -> Self {
+        Legacy {
+            longest,
+            row: 0,
+            last: None,
+            repeats: false,
+            held: Vec::new(),
+            is_withdrawn: false,
+            look_at: None,
+            reach: Reach::default(),
+        }
+    }
+
     /// What a command for a robot's wheels becomes; velocities are held for `hold`, and without a
     /// hold nothing changes.
     pub(crate) fn ease(
@@ -79,7 +97,7 @@ impl Legacy {
         self.forget(sent.member);
         self.is_withdrawn = false;
         self.count(sent, deadman);
-        let hold = Some(hold).filter(|_| !self.repeats);
+        let hold = Some(hold.min(self.longest)).filter(|_| !self.repeats);
         if let Some(hold) = hold {
             if self.held.is_empty() {
                 self.reach = Reach::default();

@@ -4,11 +4,12 @@
 //! [`Server::bind`] opens the ports, [`Server::add`] gives it robots, [`Server::run`] serves until
 //! it is told to end. All clients are heard on one thread that does nothing else, so that a stop
 //! waits for nothing; the same two halves (`connection`) serve every client that keeps a connection,
-//! whether it speaks JSON lines, length-prefixed JSON or WebSocket; telemetry reaches them through
+//! whether it speaks JSON lines, length-prefixed JSON or protobuf, or WebSocket; telemetry reaches them through
 //! shared rings (`ring`), so that no client can slow another one or the robot.
 
 mod config;
 mod connection;
+mod datagrams;
 mod dispatch;
 mod feed;
 mod frame;

@@ -116,7 +116,7 @@ fn prepare(socket: &TcpStream, write_timeout: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Serves the clients of 5555 or 5556.
+/// Serves the clients of 5555, 5556 or SangamIO's later interface.
 pub(crate) async fn serve(mut acceptor: Acceptor, hub: Arc<Hub>) {
     let Acceptor { transport, open, .. } = acceptor;
     loop {
@@ -127,6 +127,11 @@ pub(crate) async fn serve(mut acceptor: Acceptor, hub: Arc<Hub>) {
             let mut inbox = BytesMut::new();
             let framing = match transport {
                 Transport::Tcp => sniff(&mut stream, &mut inbox, open).await,
+                Transport::Sangam => {
+                    // Its clients may say nothing for ever.
+                    stream.seat().keep_silent();
+                    Some(Framing::Sangam)
+                }
                 _ => Some(Framing::Lines),
             };
             if let Some(framing) = framing {

@@ -14,7 +14,7 @@ use crate::{hub::Hub, lock};
 /// Counts for `/metrics`.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    clients: [AtomicU64; 4],
+    clients: [AtomicU64; 5],
     subscribers: AtomicU64,
     lost: AtomicU64,
     turned_away: AtomicU64,
@@ -28,11 +28,17 @@ pub(crate) enum Transport {
     Lines,
     Http,
     WebSocket,
+    Sangam,
 }
 
 impl Transport {
-    const ALL: [Transport; 4] =
-        [Transport::Tcp, Transport::Lines, Transport::Http, Transport::WebSocket];
+    const ALL: [Transport; 5] = [
+        Transport::Tcp,
+        Transport::Lines,
+        Transport::Http,
+        Transport::WebSocket,
+        Transport::Sangam,
+    ];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -40,6 +46,7 @@ impl Transport {
             Transport::Lines => "lines",
             Transport::Http => "http",
             Transport::WebSocket => "ws",
+            Transport::Sangam => "sangam",
         }
     }
 }

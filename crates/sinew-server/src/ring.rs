@@ -41,10 +41,12 @@ pub(crate) enum Form {
     Legacy,
     /// Bytes.
     Frame,
+    /// Protobuf, as SangamIO's later interface has it; sensors only.
+    Sangam,
 }
 
 impl Form {
-    const ALL: [Form; 3] = [Form::Event, Form::Legacy, Form::Frame];
+    const ALL: [Form; 4] = [Form::Event, Form::Legacy, Form::Frame, Form::Sangam];
 }
 
 /// What readers of a topic get.
@@ -65,7 +67,7 @@ pub(crate) struct Ring {
     /// What readers of blocks look at.
     blocks: Option<Source>,
     inner: Mutex<Inner>,
-    readers: [AtomicUsize; 3],
+    readers: [AtomicUsize; 4],
 }
 
 #[derive(Debug, Default)]
@@ -82,7 +84,7 @@ struct Inner {
 #[derive(Debug)]
 struct Message {
     at: Instant,
-    forms: [Bytes; 3],
+    forms: [Bytes; 4],
 }
 
 impl Message {
@@ -308,7 +310,7 @@ impl Cursor {
                     self.unacknowledged.extend(frame::sequence(bytes));
                     framing.put_frame(bytes, out);
                 }
-                Form::Event | Form::Legacy => framing.put(&[bytes], out),
+                Form::Event | Form::Legacy | Form::Sangam => framing.put(&[bytes], out),
             }
         }
         drained

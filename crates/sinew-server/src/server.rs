@@ -46,6 +46,7 @@ struct Ports {
     tcp: Option<StdListener>,
     lines: Option<StdListener>,
     http: Option<StdListener>,
+    sangam: Option<StdListener>,
 }
 
 /// Where a server listens; none where it does not.
@@ -55,6 +56,7 @@ pub struct Addresses {
     pub tcp: Option<SocketAddr>,
     pub lines: Option<SocketAddr>,
     pub http: Option<SocketAddr>,
+    pub sangam: Option<SocketAddr>,
 }
 
 impl Server {
@@ -62,8 +64,13 @@ impl Server {
     pub fn bind(config: Config) -> io::Result<Self> {
         config.check()?;
         let bind = |address: Option<SocketAddr>| address.map(listen::bind).transpose();
-        let (tcp, lines, http) = (bind(config.tcp)?, bind(config.lines)?, bind(config.http)?);
-        let (ports, epoch) = (Ports { tcp, lines, http }, Epoch::default());
+        let ports = Ports {
+            tcp: bind(config.tcp)?,
+            lines: bind(config.lines)?,
+            http: bind(config.http)?,
+            sangam: bind(config.sangam)?,
+        };
+        let epoch = Epoch::default();
         Ok(Server { config, robots: Vec::new(), ports, epoch })
     }
 
@@ -76,6 +83,7 @@ impl Server {
             tcp: address(&self.ports.tcp),
             lines: address(&self.ports.lines),
             http: address(&self.ports.http),
+            sangam: address(&self.ports.sangam),
         }
     }
 
@@ -154,9 +162,14 @@ async fn serve(hub: Arc<Hub>, ports: Ports, shutdown: impl Future<Output = ()>) 
     let open = |listener: &StdListener| {
         listener.local_addr().is_ok_and(|address| address.ip().is_loopback())
     };
-    for (port, transport) in [(ports.tcp, Transport::Tcp), (ports.lines, Transport::Lines)] {
+    for (port, transport) in [
+        (ports.tcp, Transport::Tcp),
+        (ports.lines, Transport::Lines),
+        (ports.sangam, Transport::Sangam),
+    ] {
         let Some(listener) = port else { continue };
-        let legacy_open = hub.config.legacy_open && matches!(transport, Transport::Tcp);
+        let is_legacy = matches!(transport, Transport::Tcp | Transport::Sangam);
+        let legacy_open = hub.config.legacy_open && is_legacy;
         let open = open(&listener) || legacy_open;
         let acceptor = Acceptor::new(TcpListener::from_std(listener)?, transport, open);
         acceptors.spawn(listen::serve(acceptor, Arc::clone(&hub)));

@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    net::IpAddr,
+    net::{IpAddr, SocketAddr},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -179,6 +179,12 @@ impl Writer {
         Ok(())
     }
 
+    /// This end of the connection, and the client's.
+    pub(crate) fn addresses(&self) -> io::Result<(SocketAddr, SocketAddr)> {
+        let socket: &TcpStream = self.half.as_ref();
+        Ok((socket.local_addr()?, socket.peer_addr()?))
+    }
+
     /// Bytes that were written to the client so far.
     pub(crate) fn written(&self) -> u64 {
         self.written
@@ -186,8 +192,8 @@ impl Writer {
 
     /// How many of them the client's system has not acknowledged.
     pub(crate) fn unacknowledged(&self) -> io::Result<u32> {
-        let socket: &TcpStream = self.half.as_ref();
-        sinew_io::unacknowledged(socket.local_addr()?, socket.peer_addr()?)
+        let (local, peer) = self.addresses()?;
+        sinew_io::unacknowledged(local, peer)
     }
 
     /// Ends the connection such that a client notices which reads no farewell: what it has not taken

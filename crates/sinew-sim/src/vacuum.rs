@@ -111,6 +111,8 @@ pub struct Outputs {
     pub side_brush: u8,
     /// Main brush, percent.
     pub main_brush: u8,
+    /// Pump of the mop, percent: 0x6B once its two seconds are over.
+    pub water_pump: u8,
     /// Whether 0xA2 has prepared the lidar.
     pub lidar_prepared: bool,
     /// Lidar power.
@@ -148,6 +150,7 @@ impl Outputs {
         vacuum: 0,
         side_brush: 0,
         main_brush: 0,
+        water_pump: 0,
         lidar_prepared: false,
         lidar_power: false,
         lidar_pwm: 0,
@@ -178,6 +181,7 @@ impl Outputs {
         self.vacuum = 0;
         self.side_brush = 0;
         self.main_brush = 0;
+        self.water_pump = 0;
     }
 
     fn all_off(&mut self) {

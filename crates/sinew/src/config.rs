@@ -88,8 +88,10 @@ pub(crate) struct Server {
     pub(crate) lines: Port,
     /// HTTP and WebSocket.
     pub(crate) http: Port,
+    /// SangamIO's later interface.
+    pub(crate) sangam: Port,
     pub(crate) token_file: Option<PathBuf>,
-    /// Lets `tcp` listen further than loopback without a token.
+    /// Lets `tcp` and `sangam` listen further than loopback without a token.
     pub(crate) legacy_open: bool,
     /// How long a velocity is held for clients of document 003's interface.
     pub(crate) legacy_hold_ms: u64,
@@ -185,6 +187,13 @@ fn check_keys(place: &str, given: &toml::Value, wanted: &toml::Value) -> anyhow:
     Ok(())
 }
 
+impl Server {
+    /// Where it listens.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        [self.tcp, self.lines, self.http, self.sangam].into_iter().filter_map(|port| port.0)
+    }
+}
+
 impl Default for Server {
     fn default() -> Self {
         let local = |port| Port(Some(SocketAddr::from(([127, 0, 0, 1], port))));
@@ -192,6 +201,7 @@ impl Default for Server {
             tcp: local(5555),
             lines: local(5556),
             http: local(8787),
+            sangam: Port(None),
             token_file: None,
             legacy_open: false,
             legacy_hold_ms: 2000,

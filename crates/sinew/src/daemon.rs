@@ -34,6 +34,7 @@ impl Daemon {
             tcp: config.server.tcp.0,
             lines: config.server.lines.0,
             http: config.server.http.0,
+            sangam: config.server.sangam.0,
             tokens,
             legacy_open: config.server.legacy_open,
             legacy_hold: Duration::from_millis(config.server.legacy_hold_ms),

@@ -9,4 +9,5 @@ mod messages;
 mod parse;
 mod round_trip;
 mod rules;
+mod sangam;
 mod schema;

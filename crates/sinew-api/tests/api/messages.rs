@@ -91,9 +91,9 @@ fn the_daemon_says_where_it_listens_and_what_a_client_may_do() {
     let (name, kind) = ("vacuum".to_owned(), "crl200s".to_owned());
     let lines = Some("127.0.0.1:5556".to_owned());
     let robots = vec![ReadyRobot { name, kind }];
-    let ready = DaemonMessage::Ready(Ready { tcp: None, lines, http: None, robots });
+    let ready = DaemonMessage::Ready(Ready { tcp: None, lines, http: None, sangam: None, robots });
     let wanted = json!({
-        "type": "ready", "tcp": null, "lines": "127.0.0.1:5556", "http": null,
+        "type": "ready", "tcp": null, "lines": "127.0.0.1:5556", "http": null, "sangam": null,
         "robots": [{ "name": "vacuum", "kind": "crl200s" }],
     });
     assert_eq!(written(&ready), wanted);

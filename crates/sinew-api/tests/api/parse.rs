@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 use sinew_api::{
-    COMMANDS, COMMON, Command, Halt, MAX_URGENT, Message, Request, Topic, may_be_urgent,
+    COMMANDS, COMMON, Command, Dialect, Halt, MAX_URGENT, Message, Request, Topic, may_be_urgent,
 };
 use sinew_robot::{Code, component, vacuum::components::COMPONENTS};
 
@@ -228,25 +228,28 @@ fn what_is_urgent_is_recognised_before_it_is_read() {
     ];
     for message in urgent {
         let text = message.to_string();
-        assert!(may_be_urgent(text.as_bytes()), "{text}");
-        assert!(Request::parse_urgent(text.as_bytes(), false).is_some(), "{text}");
+        assert!(may_be_urgent(text.as_bytes(), Dialect::Own), "{text}");
+        assert!(Request::parse_urgent(text.as_bytes(), Dialect::Own).is_some(), "{text}");
         let envelope =
             json!({ "topic": "command", "payload": { "type": "Command", "command": message } });
-        assert!(Request::parse_urgent(envelope.to_string().as_bytes(), true).is_some(), "{text}");
+        assert!(
+            Request::parse_urgent(envelope.to_string().as_bytes(), Dialect::Legacy).is_some(),
+            "{text}"
+        );
         let long = format!("{text}{}", " ".repeat(MAX_URGENT));
-        assert!(!may_be_urgent(long.as_bytes()));
+        assert!(!may_be_urgent(long.as_bytes(), Dialect::Own));
     }
     let others =
         [json!({ "type": "Robots" }), json!({ "type": "Teach", "op": "list" }), drive("Enable")];
     for message in others {
-        assert!(!may_be_urgent(message.to_string().as_bytes()), "{message}");
+        assert!(!may_be_urgent(message.to_string().as_bytes(), Dialect::Own), "{message}");
     }
     // They look like it, and are not.
     let led =
         json!({ "type": "ComponentControl", "id": "vacuum", "action": { "type": "Disable" } });
     for message in [json!({ "type": "Robots", "x": "Stop" }), led] {
-        assert!(may_be_urgent(message.to_string().as_bytes()));
-        assert!(Request::parse_urgent(message.to_string().as_bytes(), false).is_none());
+        assert!(may_be_urgent(message.to_string().as_bytes(), Dialect::Own));
+        assert!(Request::parse_urgent(message.to_string().as_bytes(), Dialect::Own).is_none());
     }
 }
 
@@ -268,6 +271,6 @@ fn what_is_not_json_is_no_message() {
         let request = Request::parse(bytes);
         assert!(!request.is_json());
         assert_eq!(request.asked.unwrap_err().code, Code::InvalidJson);
-        assert!(Request::parse_urgent(bytes, true).is_none());
+        assert!(Request::parse_urgent(bytes, Dialect::Legacy).is_none());
     }
 }

@@ -1,6 +1,6 @@
 use proptest::{option, prelude::*};
 use serde_json::{Map, Value, json};
-use sinew_api::{Command, FRAMES, Halt, Request, Topic, may_be_urgent};
+use sinew_api::{Command, Dialect, FRAMES, Halt, Request, Topic, may_be_urgent};
 use sinew_robot::{
     mapping::{self, Pose},
     teach::{self, LibraryRequest, Playback, RobotRequest, Target},
@@ -253,12 +253,12 @@ proptest! {
         let read = request.asked.unwrap();
         let is_urgent = read.rules().urgent;
         prop_assert_eq!((&read.command, &read.robot, read.confirmed), (&command, &robot, true));
-        prop_assert!(!is_urgent || text.len() > sinew_api::MAX_URGENT || may_be_urgent(text.as_bytes()));
+        prop_assert!(!is_urgent || text.len() > sinew_api::MAX_URGENT || may_be_urgent(text.as_bytes(), Dialect::Own));
     }
 
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        may_be_urgent(&bytes);
+        may_be_urgent(&bytes, Dialect::Own);
         Request::parse(&bytes);
         Request::parse_legacy(&bytes);
     }

@@ -141,12 +141,16 @@ impl Set {
         lidar::Settings { view, mounting }
     }
 
+    fn profile(&self) -> Profile {
+        match self.profile {
+            ProfileName::Document => Profile::DOCUMENT,
+            ProfileName::Later => Profile::LATER,
+        }
+    }
+
     fn settings(&self, baud: u32) -> vacuum::Settings {
         vacuum::Settings {
-            profile: match self.profile {
-                ProfileName::Document => Profile::DOCUMENT,
-                ProfileName::Later => Profile::LATER,
-            },
+            profile: self.profile(),
             deadman: Duration::from_millis(self.deadman_ms),
             max_linear: self.max_linear as f32,
             max_angular: self.max_angular as f32,
@@ -203,7 +207,10 @@ impl Kind for Crl200s {
             Address::Serial { path, baud } => (path.clone(), *baud),
             #[cfg(feature = "sim")]
             Address::Sim { seed } => {
-                let options = sinew_sim::vacuum::Options { seed: *seed, ..Default::default() };
+                // It speaks as its host expects of a robot.
+                let profile = set.profile();
+                let options =
+                    sinew_sim::vacuum::Options { seed: *seed, profile, ..Default::default() };
                 let simulator = crate::sim::Simulator::spawn(options, None)?;
                 let path = simulator.path().to_owned();
                 let baud = vacuum::Settings::default().baud;

@@ -43,14 +43,13 @@ impl Mounting {
         (self.x + distance * cos, self.y + distance * sin)
     }
 
-    /// The angle in radians and the distance in metres of an echo: from 0 to 2π as the lidar counts
-    /// them, from -π to π from the robot's centre.
+    /// The angle in radians, from 0 to 2π, and the distance in metres of an echo.
     pub fn polar(&self, view: View, point: &Point) -> (f64, f64) {
         match view {
             View::Raw => (f64::from(point.degrees).to_radians(), point.metres().into()),
             View::Robot => {
                 let (x, y) = self.place(point);
-                (y.atan2(x), x.hypot(y))
+                (y.atan2(x).rem_euclid(TAU), x.hypot(y))
             }
         }
     }
@@ -90,6 +89,7 @@ mod tests {
             let (angle, distance) = mounting.polar(View::Robot, &point(degrees, metres));
             assert!((distance * angle.cos() - wanted.0).abs() < 1e-6);
             assert!((distance * angle.sin() - wanted.1).abs() < 1e-6);
+            assert!((0.0..=TAU).contains(&angle));
         }
         let (angle, distance) = mounting.polar(View::Raw, &point(180.0, 1.5));
         assert!((angle - PI).abs() < 1e-6 && (distance - 1.5).abs() < 1e-6);

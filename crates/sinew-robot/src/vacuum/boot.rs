@@ -82,6 +82,7 @@ impl Session {
         state.velocity = Velocity::default();
         state.mode = 0;
         (state.vacuum, state.main_brush, state.side_brush, state.lidar) = (0, 0, 0, None);
+        state.water_pump = 0;
         self.boot_from(now, 0);
     }
 

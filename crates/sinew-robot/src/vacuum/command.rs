@@ -28,6 +28,8 @@ pub enum Command {
     MainBrush { percent: u8 },
     /// Side brush.
     SideBrush { percent: u8 },
+    /// Pump of the mop.
+    WaterPump { percent: u8 },
     /// Button LED.
     Led { state: u8 },
     /// Lidar power and motor.

@@ -13,7 +13,7 @@ use crate::{
     drive,
 };
 
-/// The twelve components.
+/// Document 003's twelve components, and the pump that the later state of its project has.
 pub const COMPONENTS: &[Component<Command>] = &[
     drive::component(),
     Component {
@@ -43,6 +43,16 @@ pub const COMPONENTS: &[Component<Command>] = &[
             action(Enable, "100 %", NONE, |_| Command::SideBrush { percent: 100 }).shown(|_| 100),
             action(Disable, "0 %", NONE, |_| Command::SideBrush { percent: 0 }).shown(|_| 0),
             action(Configure, "speed", SPEED, |v| Command::SideBrush { percent: byte_or(v, 0, 0) })
+                .shown(|v| byte_or(v, 0, 0)),
+        ],
+    },
+    Component {
+        id: "water_pump",
+        what: "pump of the mop, where there is one",
+        actions: &[
+            action(Enable, "100 %", NONE, |_| Command::WaterPump { percent: 100 }).shown(|_| 100),
+            action(Disable, "0 %", NONE, |_| Command::WaterPump { percent: 0 }).shown(|_| 0),
+            action(Configure, "speed", SPEED, |v| Command::WaterPump { percent: byte_or(v, 0, 0) })
                 .shown(|v| byte_or(v, 0, 0)),
         ],
     },

@@ -304,6 +304,7 @@ impl Session {
             self.set_dock_phase(DockPhase::Approach);
             self.send(Body::DockIr(DockIr::Approach));
             self.send(Body::MotorInit(0));
+            self.state.water_pump = 0;
             self.send(Body::UnknownSensor(1));
         }
     }

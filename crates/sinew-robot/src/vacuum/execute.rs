@@ -77,6 +77,7 @@ impl Session {
             }
             Command::MainBrush { percent } => self.set_output(now, Actuator::MainBrush(percent)),
             Command::SideBrush { percent } => self.set_output(now, Actuator::SideBrush(percent)),
+            Command::WaterPump { percent } => self.set_output(now, Actuator::WaterPump(percent)),
             Command::LidarOn { pwm } => {
                 self.leave_idle_mode(now);
                 self.start_lidar(now, pwm);
@@ -236,6 +237,7 @@ impl Session {
             }
             (WireCommand::SideBrush, &[percent, ..]) => state.side_brush = percent,
             (WireCommand::MainBrush, &[percent, ..]) => state.main_brush = percent,
+            (WireCommand::MotorInit, &[percent, ..]) => state.water_pump = percent,
             (WireCommand::LidarPwm, &[pwm, ..]) if state.lidar.is_some() => state.lidar = Some(pwm),
             (WireCommand::LidarPower, &[0, ..]) => state.lidar = None,
             (WireCommand::LidarPower, _) if state.lidar.is_none() => state.lidar = Some(0),
@@ -261,6 +263,9 @@ fn check(command: &Command) -> Result<(), Refusal> {
         }
         Command::SideBrush { percent } if percent > 100 => {
             ("side_brush speed", percent, "0 to 100")
+        }
+        Command::WaterPump { percent } if percent > 100 => {
+            ("water_pump speed", percent, "0 to 100")
         }
         Command::LidarOn { pwm } if pwm > 100 => ("lidar pwm", pwm, "0 to 100"),
         Command::DriveEnable { mode } if mode != 0 && mode != NAVIGATION => {

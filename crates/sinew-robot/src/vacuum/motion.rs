@@ -75,6 +75,7 @@ pub(super) fn actuates(frame: &FrameBuf) -> bool {
                 | WireCommand::Vacuum
                 | WireCommand::SideBrush
                 | WireCommand::MainBrush
+                | WireCommand::MotorInit
                 | WireCommand::LidarPwm
                 | WireCommand::LidarPower
                 | WireCommand::ImuState

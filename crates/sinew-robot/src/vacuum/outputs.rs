@@ -40,6 +40,7 @@ pub(super) enum Actuator {
     Vacuum(u8),
     MainBrush(u8),
     SideBrush(u8),
+    WaterPump(u8),
     LidarPrepare,
     /// The motor's percentage, or none to switch the power off.
     LidarPower(Option<u8>),
@@ -64,6 +65,7 @@ impl Actuator {
             Actuator::Vacuum(0)
                 | Actuator::MainBrush(0)
                 | Actuator::SideBrush(0)
+                | Actuator::WaterPump(0)
                 | Actuator::LidarPower(None)
         )
     }
@@ -188,8 +190,7 @@ impl Session {
     pub(super) fn restore_outputs(&mut self, now: Instant) {
         let waiting = mem::take(&mut self.outputs.waiting);
         let replaced = |on: &Actuator| waiting.iter().any(|(_, later)| later.replaces(*on));
-        let (vacuum, side, main) = self.running();
-        let running = vacuum.into_iter().chain(side).chain(main).filter(|on| !replaced(on));
+        let running = self.running().into_iter().flatten().filter(|on| !replaced(on));
         running.for_each(|on| self.actuate(now, on));
         if let Some(pwm) = self.state.lidar.filter(|pwm| !replaced(&Actuator::LidarPwm(*pwm))) {
             self.start_lidar(now, pwm);
@@ -200,32 +201,33 @@ impl Session {
     /// Whether something is on, or will be once what waits is sent.
     pub(super) fn something_stays_on(&self) -> bool {
         let waiting = || self.outputs.waiting.iter().map(|(_, actuator)| *actuator);
-        let (vacuum, side, main) = self.running();
         let lidar = self.state.lidar.map(Actuator::LidarPwm);
         let stays = |on: Actuator| !waiting().any(|later| later.replaces(on));
-        vacuum.into_iter().chain(side).chain(main).chain(lidar).any(stays)
+        self.running().into_iter().flatten().chain(lidar).any(stays)
             || waiting().enumerate().any(|(index, on)| {
                 let replaced = waiting().skip(index + 1).any(|later| later.replaces(on));
                 !on.is_off() && !replaced
             })
     }
 
-    /// Switches off the vacuum and the brushes that run.
+    /// Switches off the vacuum, the brushes and the pump that run.
     pub(super) fn outputs_off(&mut self, now: Instant) {
         self.outputs.forget_waiting();
         if self.state.vacuum > 0 {
             self.apply(now, Actuator::Vacuum(0));
+        }
+        if self.state.water_pump > 0 {
+            self.apply(now, Actuator::WaterPump(0));
         }
         self.brushes_off(now, Brushes { side: true, main: true });
     }
 
     /// Switches off those of these brushes that run.
     pub(super) fn brushes_off(&mut self, now: Instant, brushes: Brushes) {
-        let (_, side, main) = self.running();
-        if brushes.side && side.is_some() {
+        if brushes.side && self.state.side_brush > 0 {
             self.apply(now, Actuator::SideBrush(0));
         }
-        if brushes.main && main.is_some() {
+        if brushes.main && self.state.main_brush > 0 {
             self.apply(now, Actuator::MainBrush(0));
         }
     }
@@ -236,20 +238,23 @@ impl Session {
         percents.iter().any(|&percent| percent > 0) || state.lidar.is_some()
     }
 
-    /// Frames that stop everything but the wheels, in the order of document 003's project.
-    pub(super) fn all_off(&mut self, now: Instant) -> [Body<'static>; 6] {
+    /// Frames that stop everything but the wheels, in the order of document 003's project. That of
+    /// the pump, of which it does not tell, is among them where the pump is on.
+    pub(super) fn all_off(&mut self, now: Instant) -> Vec<Body<'static>> {
         self.outputs.forget_waiting();
         let state = &mut self.state;
+        let pump = mem::take(&mut state.water_pump) > 0;
         (state.vacuum, state.main_brush, state.side_brush, state.lidar) = (0, 0, 0, None);
         self.mode_switched(now, 0);
-        [
+        let off = [
             Body::Vacuum(0),
             Body::SideBrush(0),
             Body::MainBrush(0),
             Body::LidarPwm(0),
             Body::LidarPower(Switch::Off),
             Body::MotorMode(Mode::Idle),
-        ]
+        ];
+        pump.then_some(Body::MotorInit(0)).into_iter().chain(off).collect()
     }
 
     pub(super) fn advance_outputs(&mut self, now: Instant) {
@@ -290,6 +295,10 @@ impl Session {
                 state.side_brush = percent;
                 Body::SideBrush(percent)
             }
+            Actuator::WaterPump(percent) => {
+                state.water_pump = percent;
+                Body::MotorInit(percent)
+            }
             Actuator::LidarPrepare => Body::LidarPrepare(LIDAR_PREPARATION),
             Actuator::LidarPower(pwm) => {
                 state.lidar = pwm;
@@ -311,24 +320,26 @@ impl Session {
             return;
         }
         self.outputs.repeat_at = self.something_is_on().then(|| later(now, REPEAT));
-        let (vacuum, side, main) = self.running();
+        // The pump's value is not repeated: no source says that it has to be.
+        let [running @ .., _pump] = self.running();
         let lidar = self.state.lidar.map(Actuator::LidarPwm);
-        for actuator in vacuum.into_iter().chain(side).chain(main).chain(lidar) {
+        for actuator in running.into_iter().flatten().chain(lidar) {
             if let Some(frame) = self.set(actuator).and_then(framed) {
                 self.send_again(frame);
             }
         }
     }
 
-    fn running(&self) -> (Option<Actuator>, Option<Actuator>, Option<Actuator>) {
+    fn running(&self) -> [Option<Actuator>; 4] {
         let on = |percent: u8, actuator: fn(u8) -> Actuator| {
             Some(percent).filter(|&percent| percent > 0).map(actuator)
         };
-        (
+        [
             on(self.state.vacuum, Actuator::Vacuum),
             on(self.state.side_brush, Actuator::SideBrush),
             on(self.state.main_brush, Actuator::MainBrush),
-        )
+            on(self.state.water_pump, Actuator::WaterPump),
+        ]
     }
 }
 

@@ -23,6 +23,8 @@ pub struct State {
     pub main_brush: u8,
     /// Side brush last sent, percent.
     pub side_brush: u8,
+    /// Pump of the mop last sent, percent; the pulses of the boot do not count.
+    pub water_pump: u8,
     /// Lidar motor, percent; none while its power is off.
     pub lidar: Option<u8>,
     /// LED state last sent.
@@ -184,6 +186,7 @@ impl State {
             vacuum: 0,
             main_brush: 0,
             side_brush: 0,
+            water_pump: 0,
             lidar: None,
             led: 0,
             status: None,

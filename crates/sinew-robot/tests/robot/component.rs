@@ -48,6 +48,14 @@ fn every_cell_of_the_table_gives_its_command() {
         ("side_brush", "Enable", none.clone(), Command::SideBrush { percent: 100 }),
         ("side_brush", "Disable", none.clone(), Command::SideBrush { percent: 0 }),
         ("side_brush", "Configure", json!({"speed": {"U8": 7}}), Command::SideBrush { percent: 7 }),
+        ("water_pump", "Enable", none.clone(), Command::WaterPump { percent: 100 }),
+        ("water_pump", "Disable", none.clone(), Command::WaterPump { percent: 0 }),
+        (
+            "water_pump",
+            "Configure",
+            json!({"speed": {"U32": 7}}),
+            Command::WaterPump { percent: 7 },
+        ),
         ("led", "Configure", json!({"state": {"U8": 255}}), Command::Led { state: 255 }),
         ("lidar", "Enable", none.clone(), Command::LidarOn { pwm: 60 }),
         ("lidar", "Enable", json!({"pwm": {"U8": 100}}), Command::LidarOn { pwm: 100 }),
@@ -94,7 +102,7 @@ fn every_cell_of_the_table_gives_its_command() {
             }
         }
     }
-    assert_eq!(COMPONENTS.len(), 12);
+    assert_eq!(COMPONENTS.len(), 13);
 }
 
 #[test]
@@ -305,7 +313,7 @@ fn the_state_shows_when_an_action_is_in_force() {
         component.is_in_force(&action, state.as_object().unwrap())
     };
     let configure = json!({ "type": "Configure", "config": { "speed": { "U8": 40 } } });
-    for id in ["vacuum", "main_brush", "side_brush"] {
+    for id in ["vacuum", "main_brush", "side_brush", "water_pump"] {
         for (action, wanted) in [
             (json!({ "type": "Enable" }), 100),
             (json!({ "type": "Disable" }), 0),

@@ -1,5 +1,5 @@
 use serde_json::json;
-use sinew_robot::vacuum::sensors::{gd32_status, gd32_version};
+use sinew_robot::vacuum::sensors::{Gd32Status, gd32_status, gd32_version};
 use sinew_wire::gd32::{Flag, Profile, STATUS_LEN, Status};
 
 fn status() -> Status {
@@ -57,4 +57,28 @@ fn the_version_group_has_text_and_number() {
         json!({"version_string": {"String": "v1"}, "version_code": {"I32": -3}})
     );
     assert_eq!(gd32_version("", None)["version_code"], json!({"I32": 0}));
+}
+
+#[test]
+fn later_states_have_gyroscope_accelerometer_and_tilt_too() {
+    let mut status = status();
+    status.set_gyro([1, -2, 3]);
+    status.set_accel([4, -5, 6]);
+    status.set_gravity([-7, 8, -32768]);
+    let values = |gyro| {
+        let profile = &Profile::LATER;
+        serde_json::to_value(Gd32Status { status: &status, raw: None, profile, gyro }).unwrap()
+    };
+    let before = gd32_status(&status, None, &Profile::LATER);
+    for (gyro, wanted) in [(status.gyro(), [1, -2, 3]), (status.gyro_ros(), [3, -2, -1])] {
+        let mut all = values(Some(gyro)).as_object().unwrap().clone();
+        let measured = [("gyro", wanted), ("accel", [4, -5, 6]), ("tilt", [-7, 8, -32768])];
+        for (sensor, wanted) in measured {
+            for (axis, wanted) in ["x", "y", "z"].iter().zip(wanted) {
+                let value = all.remove(&format!("{sensor}_{axis}"));
+                assert_eq!(value, Some(json!({ "I16": wanted })), "{sensor} {axis}");
+            }
+        }
+        assert_eq!(serde_json::Value::from(all), before, "and all the others");
+    }
 }

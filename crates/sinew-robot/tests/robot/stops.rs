@@ -315,3 +315,33 @@ fn raw_speeds_at_the_ends_of_their_range_are_refused() {
     bench.run(500 * MS);
     assert!(!bench.moved());
 }
+
+#[test]
+fn the_pump_goes_off_with_everything_and_comes_back_after_the_wheels_alone() {
+    let mut bench = Bench::ready();
+    bench.execute(Command::WaterPump { percent: 40 }).unwrap();
+    bench.run(Duration::from_secs(1));
+    let pump = bench.sent_as(0x6B);
+    assert_eq!(pump.last().unwrap().payload, [40]);
+    assert_eq!(bench.session.state().water_pump, 40);
+
+    bench.forget();
+    bench.execute(Command::DriveDisable).unwrap();
+    bench.run(Duration::from_secs(1));
+    let again = bench.sent_as(0x6B);
+    assert!(again.len() == 1 && again[0].payload == [40], "{again:?}");
+
+    bench.forget();
+    bench.execute(Command::DriveReset).unwrap();
+    bench.run(Duration::from_secs(1));
+    let off = bench.sent_as(0x6B);
+    assert!(off.len() == 1 && off[0].payload == [0], "{off:?}");
+    assert_eq!(bench.session.state().water_pump, 0);
+
+    // One that is off is not told so again.
+    bench.forget();
+    bench.execute(Command::DriveReset).unwrap();
+    bench.run(Duration::from_secs(1));
+    assert!(bench.sent_as(0x6B).is_empty());
+    assert!(bench.execute(Command::WaterPump { percent: 101 }).is_err());
+}

@@ -253,7 +253,7 @@ impl Connection {
     /// Tells what will not be told again soon.
     fn greet(&self, topic: &Topic, member: &Member, out: &mut Vec<u8>) {
         let text = match topic {
-            Topic::State => Some(member.state_message(self.form(topic))),
+            Topic::State => Some(member.state_message(self.form(topic)).into()),
             Topic::Sensors(group) => member
                 .robot
                 .retained(group)
@@ -261,7 +261,7 @@ impl Connection {
             Topic::Events | Topic::Frames(_) => None,
         };
         if let Some(text) = text {
-            self.framing.put(&[text.as_bytes()], out);
+            self.framing.put(&[&text], out);
         }
     }
 
@@ -297,28 +297,39 @@ impl Connection {
             Topic::Frames(_) => Form::Frame,
             Topic::State | Topic::Events | Topic::Sensors(_) => match self.framing {
                 Framing::Prefixed => Form::Legacy,
+                Framing::Sangam => Form::Sangam,
                 Framing::Lines | Framing::WebSocket => Form::Event,
             },
         }
     }
 
-    /// Begins the stream that a length-prefixed client expects without asking.
+    /// Begins the stream that clients of document 003's interface expect without asking.
     pub(super) fn stream_legacy(&mut self) {
         let begun = !self.telemetry.is_empty();
-        let legacy = self.framing == Framing::Prefixed;
-        if begun || !legacy || self.peer.client().access < Access::Read {
+        if begun || !self.framing.is_legacy() || self.peer.client().access < Access::Read {
             return;
         }
         let hub = Arc::clone(&self.hub);
         let Some(member) = hub.streamed() else { return };
-        let mut greeting = Vec::new();
         for group in &member.groups {
             let topic = Topic::Sensors((*group).into());
             if let Some(ring) = member.feed.ring(&topic) {
-                self.telemetry.add(ring, Form::Legacy, None);
-                self.greet(&topic, member, &mut greeting);
+                self.telemetry.add(ring, self.form(&topic), None);
             }
         }
-        self.out.append(&mut greeting);
+        if self.framing != Framing::Sangam {
+            let mut greeting = self.lasting();
+            self.out.append(&mut greeting);
+        }
+    }
+
+    /// What is read once and stays true, of all that such a client gets.
+    pub(super) fn lasting(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let Some(member) = self.hub.streamed() else { return out };
+        for group in &member.groups {
+            self.greet(&Topic::Sensors((*group).into()), member, &mut out);
+        }
+        out
     }
 }

@@ -161,8 +161,8 @@ impl FrontHalf {
 
     /// Receives from the client until it sends no more. `inbox` is what came already.
     pub(crate) async fn listen(mut self, mut inbox: BytesMut) {
-        if self.framing == Framing::Prefixed {
-            // Its client may say nothing, and expects a stream all the same.
+        if self.framing.is_legacy() {
+            // Its client may say nothing, and expects sensors all the same.
             self.begin();
         }
         let mut closing = self.hub.closing.subscribe();
@@ -327,10 +327,11 @@ impl FrontHalf {
     async fn look_into(&mut self, text: &[u8]) -> Option<FromFront> {
         let (count, since) = self.false_stops;
         let passed = since.elapsed() > FALSE_STOPS.1;
-        if !may_be_urgent(text) || (count >= FALSE_STOPS.0 && !passed) {
+        let dialect = self.framing.dialect();
+        if !may_be_urgent(text, dialect) || (count >= FALSE_STOPS.0 && !passed) {
             return None;
         }
-        let request = Request::parse_urgent(text, self.framing == Framing::Prefixed);
+        let request = Request::parse_urgent(text, dialect);
         if request.is_none() {
             self.false_stops = if passed { (1, Instant::now()) } else { (count + 1, since) };
         }

@@ -10,6 +10,7 @@ mod legacy;
 mod map;
 mod mapping;
 mod page;
+mod sangam;
 mod support;
 mod surroundings;
 #[cfg(feature = "g1")]

@@ -327,12 +327,8 @@ impl Sensors for Double {
     }
 
     fn retained(&self, group: &str) -> Option<Reading> {
-        (group == "gd32_version").then(|| Reading {
-            group: "gd32_version",
-            json: Box::new(|_| {
-                sensor_group("gd32_version", 1, &json!({ "version_code": { "I32": 7 } }))
-            }),
-        })
+        let json = |_| sensor_group("gd32_version", 1, &json!({ "version_code": { "I32": 7 } }));
+        (group == "gd32_version").then(|| Reading::new("gd32_version", json))
     }
 }
 
@@ -354,7 +350,7 @@ fn status(number: u64) -> Reading {
         }
         sensor_group("gd32_status", number, &values)
     };
-    Reading { group: "gd32_status", json: Box::new(json) }
+    Reading::new("gd32_status", json)
 }
 
 pub(crate) struct Hanging(Double);

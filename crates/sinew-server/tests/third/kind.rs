@@ -278,7 +278,7 @@ impl Teller {
     fn values(&self, group: &'static str, values: Value) {
         let now = timestamp_us();
         let json = move |_| sensor_group(group, now, &values);
-        self.0.sensors(&Reading { group, json: Box::new(json) });
+        self.0.sensors(&Reading::new(group, json));
     }
 }
 

@@ -239,9 +239,12 @@ impl Behaviour {
     }
 
     /// A finished handshake stays finished: the dock approach of document 003 sends `6B 00` and
-    /// drives on.
+    /// drives on. From then on it is the pump's, which works like any output in a mode that drives.
     fn pulse(&mut self, now: Instant, value: u8) {
         if self.outputs.handshake_done {
+            if self.outputs.mode != Mode::Idle {
+                self.outputs.water_pump = value.min(100);
+            }
             return;
         }
         self.pulses = match self.pulses {

@@ -95,10 +95,12 @@ fn nothing_works_in_mode_idle() {
     bench.send(0x68, &10_000u16.to_le_bytes());
     bench.send(0x69, &[50]);
     bench.send(0x6A, &[60]);
+    bench.send(0x6B, &[70]);
     bench.send(0x97, &[1]);
     bench.send(0x71, &60i32.to_le_bytes());
     bench.drive(ms(500), 0.2, 0.0);
     let on = bench.robot.outputs();
+    assert_eq!(on.water_pump, 70);
     assert_eq!((on.vacuum, on.side_brush, on.main_brush), (100, 50, 60));
     assert!(on.lidar_power && on.lidar_pwm == 60 && bench.robot.is_moving());
 
@@ -106,10 +108,12 @@ fn nothing_works_in_mode_idle() {
     for _ in 0..50 {
         bench.send(0x68, &10_000u16.to_le_bytes());
         bench.send(0x69, &[50]);
+        bench.send(0x6B, &[70]);
         bench.send(0x97, &[1]);
         bench.drive(ms(20), 0.2, 0.0);
     }
     let off = bench.robot.outputs();
+    assert_eq!(off.water_pump, 0);
     assert_eq!((off.mode, off.vacuum, off.side_brush, off.main_brush), (Mode::Idle, 0, 0, 0));
     assert!(!off.lidar_power && off.lidar_pwm == 0 && !bench.robot.is_moving());
 }

@@ -73,6 +73,10 @@ pub(crate) struct Settings {
     /// HTTP: ADDRESS:PORT, port 0 for any, or off.
     #[arg(long, value_name = "ADDR")]
     http: Option<Port>,
+    /// SangamIO's later interface (protobuf, sensors by UDP): ADDRESS:PORT, port 0 for any; off if it
+    /// is not given.
+    #[arg(long, value_name = "ADDR")]
+    sangam: Option<Port>,
     /// Secrets of clients, one a line: `control SECRET` or `read SECRET`.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
@@ -80,11 +84,11 @@ pub(crate) struct Settings {
     #[cfg(feature = "g1")]
     #[arg(long, value_name = "DIR")]
     library: Option<PathBuf>,
-    /// Let --tcp listen further than loopback without a token.
+    /// Let --tcp and --sangam listen further than loopback without a token.
     #[arg(long)]
     legacy_open: bool,
     /// How long a velocity is held for clients of document 003's interface, which send it once, in
-    /// milliseconds: 2000 by default, at most 10000; 0 holds none.
+    /// milliseconds: 2000 by default, at most 10000; 0 holds none. Clients of --sangam: at most 1000.
     #[arg(long, value_name = "MS", value_parser = value_parser!(u64).range(0..=MAX_HOLD_MS))]
     legacy_hold_ms: Option<u64>,
     /// A component that such clients may do everything with, though they cannot confirm it; may be
@@ -155,6 +159,7 @@ impl Settings {
         server.tcp = self.tcp.unwrap_or(server.tcp);
         server.lines = self.lines.unwrap_or(server.lines);
         server.http = self.http.unwrap_or(server.http);
+        server.sangam = self.sangam.unwrap_or(server.sangam);
         server.token_file = self.token_file.clone().or(server.token_file.take());
         server.legacy_open |= self.legacy_open;
         server.legacy_hold_ms = self.legacy_hold_ms.unwrap_or(server.legacy_hold_ms);
@@ -318,6 +323,7 @@ fn ready(config: &Config, daemon: &Daemon, json: bool) -> anyhow::Result<()> {
             "tcp": addresses.tcp,
             "lines": addresses.lines,
             "http": addresses.http,
+            "sangam": addresses.sangam,
             "robots": robots,
         });
         writeln!(out, "{ready}")?;
@@ -332,6 +338,9 @@ fn ready(config: &Config, daemon: &Daemon, json: bool) -> anyhow::Result<()> {
                 _ => address.to_string(),
             });
             writeln!(out, "  {name:<6} {shown}")?;
+        }
+        if let Some(address) = addresses.sangam {
+            writeln!(out, "  {:<6} {address}", "sangam")?;
         }
     }
     out.flush()?;

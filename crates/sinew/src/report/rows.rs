@@ -293,9 +293,12 @@ impl Rows {
             Some(percent) => format!("lidar {percent} %"),
             None => "lidar off".into(),
         });
+        // Most robots have none.
+        let pump = self.take("water_pump").as_u64().filter(|percent| *percent > 0);
+        let pump = pump.map(|percent| format!("water pump {percent} %"));
         let led = self.take("led").as_u64().map(|led| format!("LED {led}"));
         let powers = powers.into_iter().filter_map(power);
-        let items: Vec<_> = powers.chain(lidar).chain(led).chain(mode).collect();
+        let items: Vec<_> = powers.chain(pump).chain(lidar).chain(led).chain(mode).collect();
         if !items.is_empty() {
             self.add("outputs", list(items));
         }

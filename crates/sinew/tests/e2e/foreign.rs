@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Whether a program is there; if not, says so.
-fn is_there(program: &str, version: &str) -> bool {
+pub(crate) fn is_there(program: &str, version: &str) -> bool {
     let found = Command::new(program)
         .arg(version)
         .stdout(Stdio::null())

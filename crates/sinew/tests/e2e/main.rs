@@ -52,6 +52,7 @@ mod pages;
 mod pause;
 mod refusals;
 mod safety;
+mod sangam;
 mod screens;
 mod service;
 mod stops;

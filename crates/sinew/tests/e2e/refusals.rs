@@ -9,8 +9,10 @@ use crate::{
     support::{Rig, STILL, until},
 };
 
-/// The cells that document 003's table marks "-", and what the component supports instead.
-const MISSING: [(&str, &[&str], &str); 11] = [
+/// The cells that document 003's table marks "-", and what the component supports instead; so does the
+/// pump of a later time.
+const MISSING: [(&str, &[&str], &str); 12] = [
+    ("water_pump", &["Reset"], "Enable, Disable, Configure"),
     ("vacuum", &["Reset"], "Enable, Disable, Configure"),
     ("main_brush", &["Reset"], "Enable, Disable, Configure"),
     ("side_brush", &["Reset"], "Enable, Disable, Configure"),

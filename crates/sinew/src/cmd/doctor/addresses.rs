@@ -8,7 +8,10 @@ use crate::system::{Listener, shell_word};
 pub(super) fn check(context: &Context) -> Vec<Finding> {
     let server = &context.config.server;
     let ports = [("tcp", server.tcp), ("lines", server.lines), ("http", server.http)];
-    ports.map(|(name, port)| address(context, port.0).about(name)).into()
+    // Which is off for most.
+    let sangam = server.sangam.0.map(|_| ("sangam", server.sangam));
+    let ports = ports.into_iter().chain(sangam);
+    ports.map(|(name, port)| address(context, port.0).about(name)).collect()
 }
 
 fn address(context: &Context, address: Option<SocketAddr>) -> Finding {

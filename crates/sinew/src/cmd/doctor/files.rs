@@ -43,8 +43,14 @@ pub(super) fn tokens(context: &Context) -> Vec<Finding> {
         Err(error) => return vec![Finding::problem(format!("{error:#}"))],
     };
     if let Err(error) = offered.check() {
+        let problem = Finding::problem(error.to_string());
+        let is_sangam = offered.sangam.is_some_and(|address| !address.ip().is_loopback());
+        if is_sangam && !offered.legacy_open {
+            // No token would help.
+            return vec![problem];
+        }
         let new = file.map_or_else(|| PathBuf::from("/etc/sinew.tokens"), Into::into);
-        return vec![Finding::problem(error.to_string()).mend(make_tokens(&new))];
+        return vec![problem.mend(make_tokens(&new))];
     }
     let mut findings: Vec<_> = offered.warnings().into_iter().map(Finding::warning).collect();
     match file {

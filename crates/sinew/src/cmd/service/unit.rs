@@ -136,7 +136,7 @@ fn command(service: &Service) -> anyhow::Result<String> {
 
 /// An address of this machine must be there before it can be listened at.
 fn ordering(server: &Server) -> &'static str {
-    let addresses = [server.tcp, server.lines, server.http].into_iter().filter_map(|port| port.0);
+    let addresses = server.addresses();
     let mut ips = addresses.map(|address| address.ip());
     match ips.any(|ip| !ip.is_loopback() && !ip.is_unspecified()) {
         true => "Wants=network-online.target\nAfter=network-online.target\n",
@@ -147,8 +147,7 @@ fn ordering(server: &Server) -> &'static str {
 /// Loopback only, where neither clients nor robots are further away.
 fn network(service: &Service) -> String {
     let server = &service.server;
-    let mut addresses =
-        [server.tcp, server.lines, server.http].into_iter().filter_map(|port| port.0);
+    let mut addresses = server.addresses();
     // By netlink the daemon asks whether a client of document 003 still acknowledges what it gets; to
     // resolve a robot's name takes more than the internet's own.
     let families = match service.has_network_robot {
