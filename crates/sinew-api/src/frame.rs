@@ -149,8 +149,11 @@ pub fn message(header: &Header<'_>, bytes: &[u8]) -> Vec<u8> {
 
 fn write<const N: usize>(kind: Kind, header: &Header<'_>, points: &[[u16; N]]) -> Vec<u8> {
     let mut frame = begin(kind, header, points.len());
-    for number in points.as_flattened() {
-        frame.extend_from_slice(&number.to_le_bytes());
+    let (start, numbers) = (frame.len(), points.as_flattened());
+    frame.resize(start + 2 * numbers.len(), 0);
+    let places = frame[start..].as_chunks_mut().0;
+    for (place, number) in places.iter_mut().zip(numbers) {
+        *place = number.to_le_bytes();
     }
     frame
 }

@@ -264,7 +264,8 @@ pub const COMMANDS: &[Row] = &[
             required(
                 "topics",
                 Type::Topics,
-                "`state`, `events`, `sensors/GROUP`; on `/ws` also `cloud`, `map`; none ends all",
+                "`state`, `events`, `sensors/GROUP`; on `/ws` also `cloud`, `map`, `messages`; none \
+                 ends all",
             ),
             optional("max_hz", Type::Rate, "messages of a topic a second, at most"),
         ],
