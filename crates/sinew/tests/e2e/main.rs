@@ -48,6 +48,8 @@ mod messages;
 #[cfg(all(feature = "g1", feature = "tools"))]
 mod pages;
 mod pause;
+#[cfg(feature = "webrtc")]
+mod recording;
 mod refusals;
 mod safety;
 mod screens;
