@@ -16,7 +16,7 @@ use sinew_wire::unitree::Form;
 use crate::{
     clients::Socket,
     g1::Daemon,
-    support::{DEADLINE, Dir, Process, run},
+    support::{DEADLINE, Dir, Process, run, until},
 };
 
 type Cells = BTreeSet<[u16; 3]>;
@@ -136,12 +136,32 @@ fn mapping(op: &str) -> Value {
     json!({ "type": "Mapping", "op": op })
 }
 
-/// Maps with a simulated robot; what a client had of the map, and a recording of the messages.
-fn mapped(dir: &Dir, more: &[&str]) -> (Cells, Vec<u8>) {
+/// A simulated robot, and a daemon's link to it.
+fn robot(dir: &Dir, more: &[&str]) -> (Process, String) {
     let at = ["--teach", "127.0.0.1:0", "--webrtc", "127.0.0.1:0"];
     let sim = Process::sinew(dir, &[&["sim", "g1", "--json"], &at[..], more].concat());
     let link = sim.ready()["webrtc"].as_str().unwrap().to_owned();
-    let daemon = Daemon::start(dir, &format!("{link}?interface=127.0.0.1"));
+    (sim, format!("{link}?interface=127.0.0.1"))
+}
+
+#[test]
+fn a_robot_that_maps_already_gets_its_clouds_taken_in() {
+    let dir = Dir::new();
+    let (_sim, link) = robot(&dir, &[]);
+    let mut daemon = Daemon::start(&dir, &link);
+    daemon.wait_link("ready");
+    daemon.lines().ok(mapping("start"));
+    daemon.process.kill();
+    let daemon = Daemon::start(&dir, &link);
+    until("clouds", || (daemon.state("/map/clouds").as_u64()? > 3).then_some(()));
+    let info = daemon.lines().ok(mapping("info"));
+    assert!(info["mapping"] == true && info["voxels"].as_u64().unwrap() > 0, "{info}");
+}
+
+/// Maps with a simulated robot; what a client had of the map, and a recording of the messages.
+fn mapped(dir: &Dir, more: &[&str]) -> (Cells, Vec<u8>) {
+    let (_sim, link) = robot(dir, more);
+    let daemon = Daemon::start(dir, &link);
     daemon.wait_link("ready");
     let mut client = daemon.lines();
     let mut recorder = Reader::new(&daemon, &["messages"]);
