@@ -77,7 +77,7 @@ pub enum Answer {
         format: Format,
     },
     /// How it goes.
-    Info(Info),
+    Info(Box<Info>),
     /// The map is loaded.
     Relocate {
         /// Which.

@@ -202,7 +202,7 @@ impl Replay {
                 let name = name.unwrap_or_else(|| (*self.name).into());
                 Ok(Answer::Stop { name, note: Some(STOP_NOTE.into()) })
             }
-            Request::Info => Ok(Answer::Info(self.state.info(now))),
+            Request::Info => Ok(Answer::Info(self.state.info(now).into())),
             // Clouds are joined outside, from what is told here.
             Request::Clear | Request::Save { .. } => {
                 Err(Refusal::new(Code::Unsupported, "a recording keeps no map by itself"))

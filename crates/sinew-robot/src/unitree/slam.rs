@@ -82,7 +82,7 @@ impl Session {
         match request {
             Request::Info => {
                 let info = self.info(now);
-                return self.done(id, Ok(Answer::Info(info)));
+                return self.done(id, Ok(Answer::Info(info.into())));
             }
             // Clouds are joined outside, from what is told here.
             Request::Clear | Request::Save { .. } => {

@@ -6,7 +6,9 @@ use super::Session;
 
 /// Is shown what comes, at the moment it comes: to copy all of it for readers that are not there
 /// would cost a megabyte a second.
-pub(super) struct Tap(Box<dyn FnMut(Form, &[u8]) + Send>);
+pub(super) struct Tap(Box<Shown>);
+
+type Shown = dyn FnMut(Form, &[u8]) + Send;
 
 impl fmt::Debug for Tap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

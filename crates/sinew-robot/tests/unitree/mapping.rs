@@ -88,7 +88,7 @@ fn clouds_come_with_the_pose_and_are_counted() {
     bench.robot.out.push((bench.ms(), Out::Binary(bytes)));
     bench.run(100);
     let cloud = bench.events.iter().find_map(|event| match event {
-        Event::Cloud { cloud, points: 3 } => Some(cloud.clone()),
+        Event::Cloud { cloud, points: 3, of_map: true } => Some(cloud.clone()),
         _ => None,
     });
     let cloud = cloud.unwrap();
@@ -101,6 +101,27 @@ fn clouds_come_with_the_pose_and_are_counted() {
     assert_eq!((last.points, last.age_ms < 200), (3, true));
     assert_eq!(last.bounds.max, [0.5, 1.5, -0.96]);
     assert_eq!(info.pose, Some(pose(3.0, 4.0)));
+}
+
+#[test]
+fn clouds_of_a_robot_that_finds_its_way_are_not_of_a_map_that_is_made() {
+    let mut bench = Bench::ready();
+    bench.map(Request::Start);
+    let topics = ["rt/unitree/slam_mapping/points", "rt/unitree/slam_relocation/points"];
+    for topic in topics {
+        bench.robot.out.push((bench.ms(), Out::Binary(cloud(topic, &[[0, 0, 0]]))));
+        bench.run(100);
+    }
+    bench.map(Request::Stop { name: None });
+    // What was on its way when the map ended.
+    bench.robot.out.push((bench.ms(), Out::Binary(cloud(topics[0], &[[0, 0, 0]]))));
+    bench.run(100);
+    let of_map = |event: &Event| match event {
+        Event::Cloud { of_map, .. } => Some(*of_map),
+        _ => None,
+    };
+    let of_map: Vec<_> = bench.events.iter().filter_map(of_map).collect();
+    assert_eq!(of_map, [true, false, false]);
 }
 
 #[test]

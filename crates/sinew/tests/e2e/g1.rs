@@ -28,6 +28,10 @@ impl Daemon {
         self.ready["lines"].as_str().unwrap()
     }
 
+    pub(crate) fn http(&self) -> &str {
+        self.ready["http"].as_str().unwrap()
+    }
+
     pub(crate) fn lines(&self) -> Lines {
         Lines::connect(self.address())
     }

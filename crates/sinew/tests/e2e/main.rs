@@ -50,6 +50,8 @@ mod messages;
 #[cfg(all(feature = "g1", feature = "tools"))]
 mod pages;
 mod pause;
+#[cfg(feature = "webrtc")]
+mod recording;
 mod refusals;
 mod safety;
 mod sangam;

@@ -182,6 +182,7 @@ fn a_map_goes_on_after_a_cut_and_so_do_subscriptions() {
         // They come at 10 Hz; a busy machine may lose some, since only the newest counts.
         assert!(count >= seconds * 5, "{count} clouds in {seconds} s");
         eprintln!("{count} clouds in {seconds} s");
+        let voxels = daemon.state("/map/voxels").as_u64().unwrap();
 
         let cut = Instant::now();
         far.cable.pull();
@@ -198,6 +199,10 @@ fn a_map_goes_on_after_a_cut_and_so_do_subscriptions() {
         let before = clouds(&mut client);
         until("clouds after the cut", || (clouds(&mut client) > before + 3).then_some(()));
         until_new_odometry(&mut watcher);
+        // The map that is made here is the same one still.
+        let map = daemon.state("/map");
+        assert!(map["clouds"].as_u64().unwrap() > before, "{map}");
+        assert!(map["voxels"].as_u64().unwrap() * 10 > voxels * 9, "{voxels}: {map}");
         client.ok(json!({ "type": "Mapping", "op": "stop", "name": "hall" }));
         let map = client.ok(json!({ "type": "Mapping", "op": "download", "name": "hall" }));
         assert!(map["bytes"].as_u64().unwrap() > 1000, "{map}");
