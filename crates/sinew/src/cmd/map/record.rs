@@ -32,6 +32,8 @@ const TOPIC: &str = "messages";
 const FLUSH: Duration = Duration::from_millis(500);
 /// It is written before it takes more memory than this.
 const PENDING: usize = 1 << 20;
+/// How often it is shown how far it is.
+const SHOWN: Duration = Duration::from_millis(100);
 /// How long the daemon may be silent.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -65,14 +67,18 @@ pub(super) fn run(args: &Args, daemon: &Daemon, json: bool) -> anyhow::Result<u8
     let mut recorder = Recorder::new(&args.file, args.force)?;
     let begin = Instant::now();
     let end = args.seconds.map(|seconds| begin + seconds);
+    let mut shown = None;
     let outcome = loop {
         match step(&mut recorder, &mut socket, &mut wake, end) {
             Ok(true) => {}
             Ok(false) => break Ok(()),
             Err(error) => break Err(error),
         }
-        let (clock, part) = progress::clock(begin.elapsed(), args.seconds);
-        recorder.show(&clock, part);
+        if shown.is_none_or(|shown: Instant| shown.elapsed() >= SHOWN) {
+            shown = Some(Instant::now());
+            let (clock, part) = progress::clock(begin.elapsed(), args.seconds);
+            recorder.show(&clock, part);
+        }
     };
     // Whatever ended it, what has come is kept.
     let outcome = outcome.and(recorder.flush().with_context(|| cannot_write(&args.file)));

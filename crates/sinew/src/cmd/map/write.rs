@@ -5,12 +5,16 @@ use std::{
     io::{self, Read, Write},
     os::unix::fs::PermissionsExt,
     path::Path,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, ensure};
 use tempfile::Builder;
 
 use crate::progress::Progress;
+
+/// How often it is shown how far it is.
+const SHOWN: Duration = Duration::from_millis(50);
 
 /// Refuses to write over a file.
 pub(super) fn check_free(file: &Path) -> anyhow::Result<()> {
@@ -48,7 +52,7 @@ pub(super) fn whole(
 fn copy(map: &mut dyn Read, to: &mut dyn Write, bytes: Option<u64>) -> anyhow::Result<u64> {
     let mut progress = Progress::new();
     let mut chunk = vec![0; 64 << 10];
-    let mut written = 0;
+    let (mut written, mut shown) = (0, None::<Instant>);
     loop {
         let count = map.read(&mut chunk)?;
         if count == 0 {
@@ -59,6 +63,10 @@ fn copy(map: &mut dyn Read, to: &mut dyn Write, bytes: Option<u64>) -> anyhow::R
         }
         to.write_all(&chunk[..count])?;
         written += count as u64;
+        if shown.is_some_and(|shown| shown.elapsed() < SHOWN) {
+            continue;
+        }
+        shown = Some(Instant::now());
         let part = bytes.map(|bytes| written as f64 / bytes.max(1) as f64);
         progress.show(&format!("{} kB of the map", written / 1000), part);
     }
