@@ -59,7 +59,7 @@ impl Asked {
                 }
                 Answer::Save { format }
             }
-            Request::Info => Answer::Info(self.info()),
+            Request::Info => Answer::Info(Box::new(self.info())),
             other => return Err(unsupported(&other)),
         };
         Ok(serde_json::to_value(answer).unwrap_or_default())
