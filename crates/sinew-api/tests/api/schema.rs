@@ -137,7 +137,7 @@ fn what_the_daemon_says_is_by_the_schema() {
     for message in texts.chain([event, json!({ "type": "Lost", "count": 3 })]) {
         assert_eq!(check("DaemonMessage", &message), None, "{message}");
     }
-    let ready = json!({ "type": "ready", "tcp": null, "lines": "a", "http": null, "robots": [] });
+    let ready = json!({ "type": "ready", "tcp": null, "lines": "a", "http": null, "sangam": null, "robots": [] });
     assert_eq!(check("DaemonMessage", &ready), None);
 }
 

@@ -2,10 +2,9 @@
 
     sangam.py survey SANGAM TCP FROM UDP_PORT   its third state: protobuf, sensors by UDP
     sangam.py later TCP                         its second: JSON with the later names
-    sangam.py hold SANGAM                       presses once, and says nothing more
     sangam.py press SANGAM                      presses again and again, slower than a dead-man
 
-Addresses are HOST:PORT. Prints a JSON document, or a line once it has pressed.
+Addresses are HOST:PORT. The first two print a JSON document.
 """
 
 import json
@@ -264,17 +263,14 @@ def later(tcp):
     print(json.dumps(report))
 
 
-def hold(sangam, again=False):
+def press(sangam):
     client = connect(sangam, None)
     client.sendall(control("drive", "Enable"))
-    client.sendall(control("drive", "Configure", linear=0.5, angular=0.0))
-    print("pressed", flush=True)
     while True:
+        client.sendall(control("drive", "Configure", linear=0.5, angular=0.0))
         time.sleep(0.4)
-        if again:
-            client.sendall(control("drive", "Configure", linear=0.5, angular=0.0))
 
 
 if __name__ == "__main__":
-    modes = {"survey": survey, "later": later, "hold": hold, "press": lambda at: hold(at, True)}
+    modes = {"survey": survey, "later": later, "press": press}
     modes[sys.argv[1]](*sys.argv[2:])
