@@ -135,7 +135,10 @@ impl Ground {
 
     /// What comes from now on is for this map.
     fn set(&self, epoch: Option<u32>) {
-        *lock(&self.intake) = Intake { epoch, ..Intake::default() };
+        {
+            let mut intake = lock(&self.intake);
+            *intake = Intake { epoch, is_over: intake.is_over, ..Intake::default() };
+        }
         self.is_on.store(epoch.is_some(), Ordering::Relaxed);
         self.come.notify_all();
         self.audience.blocks_changed(MAP);

@@ -86,7 +86,11 @@ impl GroundMap {
     /// something new for readers.
     pub fn take(&mut self, now: Instant, patches: &[Patch]) -> bool {
         let tick = tick(now.saturating_duration_since(*self.start.get_or_insert(now)));
-        patches.iter().fold(false, |changed, patch| self.take_patch(tick, patch) || changed)
+        let mut changed = false;
+        for patch in patches {
+            changed |= self.take_patch(tick, patch);
+        }
+        changed
     }
 
     fn take_patch(&mut self, tick: u32, patch: &Patch) -> bool {
@@ -210,6 +214,7 @@ fn square(key: Key, within: usize) -> [u16; 2] {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "a test has to begin at some time")]
 mod tests {
     use super::*;
 
