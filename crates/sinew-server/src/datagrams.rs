@@ -63,13 +63,13 @@ impl Datagrams {
 
 /// The messages, each with its length. An empty one is what could not be written.
 fn datagrams(mut messages: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut next = move || {
+    let next = move || {
         let length = u32::from_be_bytes(*messages.first_chunk()?) as usize;
         let (datagram, rest) = messages.split_at_checked(4 + length)?;
         messages = rest;
         Some(datagram)
     };
-    std::iter::from_fn(move || next()).filter(|datagram| datagram.len() > 4)
+    std::iter::from_fn(next).filter(|datagram| datagram.len() > 4)
 }
 
 #[cfg(test)]
