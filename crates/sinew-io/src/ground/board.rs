@@ -214,9 +214,9 @@ fn bounds(places: &[[f64; 2]]) -> Option<Bounds> {
     let [x, y] = *places.first()?;
     let first = Bounds { min: [x, y, 0.0], max: [x, y, 0.0] };
     Some(places.iter().fold(first, |mut bounds, place| {
-        for axis in 0..2 {
-            bounds.min[axis] = bounds.min[axis].min(place[axis]);
-            bounds.max[axis] = bounds.max[axis].max(place[axis]);
+        for (axis, at) in place.iter().enumerate() {
+            bounds.min[axis] = bounds.min[axis].min(*at);
+            bounds.max[axis] = bounds.max[axis].max(*at);
         }
         bounds
     }))

@@ -15,13 +15,13 @@ pub const MAX_NAME: usize = 64;
 pub const OPS: &[Op] = &ops::rows(&TABLE);
 
 const TABLE: [(Op, Parse<Request>); 11] = [
-    (op("start", "begin a map", ""), |_| Ok(Request::Start)),
+    (op("start", "begin a map", "`note`"), |_| Ok(Request::Start)),
     (
         Op {
             takes: &["name"],
             ..op(
                 "stop",
-                "end the map; the robot stores it, by default under the date",
+                "end the map; a robot that can stores it, by default under the date",
                 "`name`, `note`",
             )
         },
