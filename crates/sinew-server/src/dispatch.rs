@@ -16,7 +16,6 @@ use sinew_robot::{
 };
 
 use crate::{
-    http::export_path,
     hub::{Client, Hub, Job, Member, Stamp},
     legacy::{Legacy, Sent},
 };
@@ -160,7 +159,7 @@ impl Member {
                 let mapping = mapping.ok_or_else(|| missing(Capability::Mapping))?;
                 match request {
                     mapping::Request::Save { format } => {
-                        Ok(with_path(mapping.map(request)?, export_path(&self.name, format)))
+                        Ok(with_path(mapping.map(request)?, &self.name, format))
                     }
                     request => mapping.map(request),
                 }
@@ -179,8 +178,10 @@ impl Member {
     }
 }
 
-/// Adds where HTTP has the file to what a robot answers.
-fn with_path(task: Task, path: String) -> Task {
+/// Adds where HTTP has the file to what a robot answers. A robot's name has no characters that would
+/// have to be written otherwise in an address.
+fn with_path(task: Task, robot: &str, format: mapping::Format) -> Task {
+    let path = format!("/api/v1/robots/{robot}/map?format={}", format.name());
     Task::new(task.nature, move |origin| async move {
         let mut data = task.run(origin).await?;
         if let Some(members) = data.as_object_mut() {

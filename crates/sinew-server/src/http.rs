@@ -3,8 +3,10 @@
 //! Requests are taken on the thread that hears clients. What stops a robot is carried out there;
 //! everything else is handed to the workers.
 
+#[cfg(feature = "maps")]
 mod export;
 mod gate;
+#[cfg(feature = "maps")]
 mod maps;
 mod page;
 mod upgrade;
@@ -46,7 +48,6 @@ use crate::{
     seats::Seat,
     stream::Stream,
 };
-pub(crate) use export::path as export_path;
 use gate::HttpClient;
 
 /// How long a client may take from one request to the end of the next one's head, and for a body.
@@ -72,13 +73,16 @@ struct Peer {
 
 pub(crate) async fn serve(mut acceptor: Acceptor, hub: Arc<Hub>) {
     let state = HttpState { hub: Arc::clone(&hub), open: acceptor.open, refusals: Arc::default() };
-    let router = Router::new()
+    let router = Router::new();
+    #[cfg(feature = "maps")]
+    let router = router
+        .route("/api/v1/robots/{name}/map", get(export::map))
+        .route("/api/v1/robots/{name}/maps/{map}", get(maps::map));
+    let router = router
         .route("/", get(page::index))
         .route("/api/v1/robots", get(robots))
         .route("/api/v1/robots/{name}", get(robot))
         .route("/api/v1/robots/{name}/commands", post(command))
-        .route("/api/v1/robots/{name}/map", get(export::map))
-        .route("/api/v1/robots/{name}/maps/{map}", get(maps::map))
         .route("/metrics", get(figures))
         .route("/ws", get(upgrade::websocket))
         .fallback(async || failure(&Refusal::new(Code::NotFound, "there is no such page")))

@@ -39,6 +39,7 @@ const SHARE: Duration = Duration::from_micros(20);
 /// Messages over 64 KiB that may be in memory at a time.
 const LARGE: usize = 4;
 /// Maps that may be made into files at a time: each takes tens of megabytes.
+#[cfg(feature = "maps")]
 const EXPORTS: usize = 2;
 
 #[derive(Debug)]
@@ -57,6 +58,7 @@ pub(crate) struct Hub {
     /// Held to read one of them.
     reading: Semaphore,
     /// Room for maps on their way to clients.
+    #[cfg(feature = "maps")]
     pub(crate) exports: Arc<Semaphore>,
     /// Places of clients that have datagrams sent.
     pub(crate) datagrams: Arc<Semaphore>,
@@ -86,6 +88,7 @@ impl Hub {
             workers,
             large: Arc::new(Semaphore::new(LARGE)),
             reading: Semaphore::new(1),
+            #[cfg(feature = "maps")]
             exports: Arc::new(Semaphore::new(EXPORTS)),
             datagrams: Arc::new(Semaphore::new(datagrams::MOST)),
             flooders: AtomicUsize::new(0),

@@ -27,12 +27,6 @@ const MAKING: Duration = Duration::from_secs(60);
 /// How long a client may take to read it: those that wait must get their turn.
 const SENDING: Duration = Duration::from_secs(300);
 
-/// Where a robot's map is to be had as such a file. A robot's name has no characters that would
-/// have to be written otherwise in an address.
-pub(crate) fn path(robot: &str, format: Format) -> String {
-    format!("/api/v1/robots/{robot}/map?format={}", format.name())
-}
-
 pub(super) async fn map(
     State(state): State<HttpState>,
     caller: HttpClient,
