@@ -91,13 +91,13 @@ fn commands_talk_to_the_daemon() {
 fn the_list_of_components_needs_no_daemon() {
     let dir = Dir::new();
     let list = run(&dir, &["control"]).ok().stdout;
-    assert_eq!(list.lines().count(), 31, "{list}");
+    assert_eq!(list.lines().count(), 34, "{list}");
     assert!(list.contains("mcu          Disable    - "), "{list}");
     assert!(list.contains("lidar        Enable     [pwm]"), "{list}");
     let help = run(&dir, &["control", "--help"]).ok().stdout;
     assert!(help.contains("lidar        Enable     [pwm]"), "{help}");
     let list = run(&dir, &["control", "--json"]).ok().json();
-    assert_eq!(list.as_array().unwrap().len(), 12);
+    assert_eq!(list.as_array().unwrap().len(), 13);
 }
 
 #[test]

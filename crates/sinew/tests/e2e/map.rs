@@ -366,8 +366,9 @@ fn a_map_is_fetched_with_the_token_that_was_given() {
 
 #[test]
 fn a_robot_that_cannot_map_says_so() {
+    // One without a lidar.
     let dir = Dir::new();
-    let ended = run(&dir, &["map", "info", "--link", "crl200s=sim:"]);
+    let ended = run(&dir, &["map", "info", "--link", "crl200s=serial:port"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("vacuum cannot map"), "{ended:?}");
 }

@@ -20,6 +20,7 @@ use crate::{
 /// What a command of a page is tried with instead: hardware that is not here, and a place of ours.
 const INSTEAD: &[(&str, &str)] = &[
     ("serial:/dev/ttyS3", "serial:port"),
+    (" --lidar serial:/dev/ttyS1", ""),
     ("/tmp/vacuum", "vacuum"),
     ("webrtc:192.168.86.3", "webrtc:127.0.0.1"),
 ];
@@ -88,7 +89,7 @@ impl Page {
         until("robots that are ready", || {
             let robots = self.spawn("sinew robots --json").wait();
             let robots: Value = serde_json::from_str(robots.stdout.trim()).ok()?;
-            let is_ready = |robot: &Value| robot["link"]["state"] == "ready";
+            let is_ready = |robot: &Value| ["ready", "ended"].map(Value::from).contains(&robot["link"]["state"]);
             robots.as_array()?.iter().all(is_ready).then_some(())
         });
     }
@@ -220,9 +221,19 @@ fn a_real_g1() {
 }
 
 #[test]
+fn maps() {
+    inside("pages::maps", || walk("docs/maps.md"));
+}
+
+#[test]
+fn clients_of_sangamio() {
+    inside("pages::clients_of_sangamio", || walk("docs/sangamio.md"));
+}
+
+#[test]
 fn no_other_page_shows_commands() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let walked = ["vacuum.md", "teach.md", "g1.md"];
+    let walked = ["vacuum.md", "teach.md", "g1.md", "maps.md", "sangamio.md"];
     let mut pages: Vec<_> =
         fs::read_dir(&docs).unwrap().chain(fs::read_dir(docs.join("protocols")).unwrap()).collect();
     pages.retain(|page| page.as_ref().unwrap().path().extension().is_some_and(|ext| ext == "md"));
