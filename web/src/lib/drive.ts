@@ -44,7 +44,6 @@ export class Driver {
   hold(source: Source, wish: Wish): void {
     if (this.spent.has(source)) return;
     const began = !this.held.has(source);
-    if (began) this.held.delete(source);
     this.held.set(source, wish);
     if (this.end === null) {
       this.beat = this.clock.now();

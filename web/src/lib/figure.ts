@@ -64,7 +64,8 @@ export function limbs(angles: Angles): Limb[] {
   return [
     ...legs,
     { from: [0, -0.05, 0.72], to: [0, 0.05, 0.72], width: 0.17, part: "leg" },
-    { from: [0, 0, 0.86], to: [0, 0, 1.06], width: 0.27, part: "body" },
+    { from: [0, 0, 0.84], to: [0, 0, 0.98], width: 0.24, part: "body" },
+    { from: [0, -0.07, 1.06], to: [0, 0.07, 1.06], width: 0.2, part: "body" },
     { from: [0, 0, 1.2], to: [0, 0, 1.24], width: 0.07, part: "leg" },
     { from: [0.005, 0, 1.31], to: [0.005, 0, 1.36], width: 0.15, part: "head" },
     ...arms,
@@ -81,6 +82,6 @@ export interface Look {
 export function project([x, y, z]: Point, { yaw, pitch }: Look): Point {
   const ahead = x * Math.cos(yaw) + y * Math.sin(yaw);
   const right = -x * Math.sin(yaw) + y * Math.cos(yaw);
-  const up = z - 0.72;
+  const up = z - 0.98;
   return [right, -(up * Math.cos(pitch) - ahead * Math.sin(pitch)), -(ahead * Math.cos(pitch) + up * Math.sin(pitch))];
 }

@@ -23,7 +23,7 @@ export function figure(body: Body, accent: Color, ink: Color): Group {
   const arrow = new Shape();
   if (body === "disc") {
     solid(upright(new CylinderGeometry(0.165, 0.165, 0.09, 40)), ink, 0, 0, 0.045);
-    mark(new RingGeometry(0.15, 0.185, 48), 0.1);
+    mark(new RingGeometry(0.15, 0.19, 48), 0.1);
     arrow.moveTo(0.13, 0);
     for (const [x, y] of [[-0.09, 0.09], [-0.04, 0], [-0.09, -0.09]] as const) arrow.lineTo(x, y);
     mark(new ShapeGeometry(arrow), 0.1);

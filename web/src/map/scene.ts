@@ -7,7 +7,9 @@ import {
 } from "three";
 import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
 import type { Frame, Pose } from "../lib/frame.ts";
+import type { Spot } from "../lib/scan.ts";
 import { figure, type Body } from "./body.ts";
+import { Way } from "./way.ts";
 import { CloudPoints, MapPoints } from "./points.ts";
 import { pointMaterial, shared, type Colouring } from "./shader.ts";
 
@@ -43,7 +45,6 @@ type Box = { min: [number, number, number]; max: [number, number, number] };
 const CLOUDS = 50;
 /** What a cloud's point is taken to be as wide as, m. */
 const CLOUD_CELL = 0.035;
-const WAY = 4000;
 const SCAN = 2048;
 /** Pixels around a click in which a point is looked for. */
 const REACH = 15;
@@ -60,8 +61,7 @@ export class Scene {
   private mapMaterial: RawShaderMaterial | null = null;
   private readonly clouds: CloudPoints;
   private readonly grid = new LineSegments(new BufferGeometry(), new LineBasicMaterial({ transparent: true, opacity: 0.35 }));
-  private readonly way: Line;
-  private wayLength = 0;
+  private readonly way = new Way();
   private readonly scan: Points;
   private robot: Group = new Group();
   /** What stands on the ground: clouds are measured from the robot's head. */
@@ -116,7 +116,6 @@ export class Scene {
       controls.addEventListener("change", () => this.invalidate());
       controls.addEventListener("start", () => (this.touched = true));
     }
-    this.way = line(WAY, 0.9);
     const places = new BufferAttribute(new Float32Array(SCAN * 3), 3).setUsage(DynamicDrawUsage);
     this.scan = new Points(new BufferGeometry().setAttribute("position", places), new PointsMaterial({ size: 4, sizeAttenuation: false }));
     this.scan.frustumCulled = false;
@@ -125,7 +124,7 @@ export class Scene {
     this.ruler.renderOrder = 5;
     const sun = new DirectionalLight(0xffffff, 1.6);
     sun.position.set(3, -4, 8);
-    this.floor.add(this.grid, this.way, this.scan, this.robot);
+    this.floor.add(this.grid, this.way.mesh, this.scan, this.robot);
     this.scene.add(new AmbientLight(0xffffff, 1.5), sun, this.floor, this.map.group, this.clouds.group, this.ruler);
     this.robot.visible = false;
     this.observer = new ResizeObserver(() => this.resize());
@@ -136,6 +135,7 @@ export class Scene {
     });
     canvas.addEventListener("click", (event) => this.click(event));
     this.theme();
+    this.lines([-4, -4, 0], [4, 4, 0]);
     this.resize();
   }
 
@@ -159,18 +159,22 @@ export class Scene {
     const plain = (name: string) => new Color(css.getPropertyValue(name).trim() || "#888888");
     this.renderer.setClearColor(plain("--view"), 1);
     (this.grid.material as LineBasicMaterial).color = plain("--edge");
-    (this.way.material as LineBasicMaterial).color = plain("--accent");
+    this.way.mesh.material.color = plain("--accent");
     (this.scan.material as PointsMaterial).color = plain("--scan");
     (this.ruler.material as LineBasicMaterial).color = plain("--ink");
     this.accent = plain("--accent");
-    this.ink = plain("--muted");
+    this.ink = plain(this.body === "disc" ? "--surface" : "--muted");
     this.setBody(this.body);
     this.invalidate();
   }
 
   /** What the robot looks like. */
   setBody(body: Body): void {
-    this.body = body;
+    if (body !== this.body) {
+      this.body = body;
+      this.theme();
+      return;
+    }
     const robot = figure(body, this.accent, this.ink);
     robot.position.copy(this.robot.position);
     robot.rotation.copy(this.robot.rotation);
@@ -196,7 +200,7 @@ export class Scene {
     this.settings = settings;
     this.level();
     this.grid.visible = settings.grid;
-    this.way.visible = settings.way;
+    this.way.mesh.visible = settings.way;
     this.scan.visible = settings.scan;
     this.invalidate();
   }
@@ -250,28 +254,19 @@ export class Scene {
     this.robot.position.set(pose.x, pose.y, 0);
     this.robot.rotation.z = pose.yaw;
     shared.robot.value.set(pose.x, pose.y, pose.z);
-    const places = this.way.geometry.getAttribute("position") as BufferAttribute;
-    const last = this.wayLength - 1;
-    if (last < 0 || Math.hypot(places.getX(last) - pose.x, places.getY(last) - pose.y) > 0.03) {
-      if (this.wayLength === WAY) {
-        places.array.copyWithin(0, 3 * (WAY / 2));
-        this.wayLength = WAY / 2;
-      }
-      places.setXYZ(this.wayLength++, pose.x, pose.y, 0.02);
-      places.needsUpdate = true;
-      this.way.geometry.setDrawRange(0, this.wayLength);
-    }
+    this.way.extend(pose.x, pose.y);
     if (this.view === "follow") this.follow(false);
     this.invalidate();
   }
 
-  /** Shows a turn of a lidar: angle and distance from a place. */
-  setScan(turn: readonly (readonly [number, number, number])[], from: Pose): void {
+  /** Shows a turn of a lidar, as seen from a place. */
+  setScan(turn: readonly Spot[], from: Pose): void {
     const places = this.scan.geometry.getAttribute("position") as BufferAttribute;
     const count = Math.min(turn.length, SCAN);
+    const [cos, sin] = [Math.cos(from.yaw), Math.sin(from.yaw)];
     for (let index = 0; index < count; index++) {
-      const [angle = 0, distance = 0] = turn[index] ?? [];
-      places.setXYZ(index, from.x + distance * Math.cos(angle + from.yaw), from.y + distance * Math.sin(angle + from.yaw), 0.01);
+      const [ahead = 0, left = 0] = turn[index] ?? [];
+      places.setXYZ(index, from.x + ahead * cos - left * sin, from.y + ahead * sin + left * cos, 0.01);
     }
     places.needsUpdate = true;
     this.scan.geometry.setDrawRange(0, count);
@@ -288,8 +283,7 @@ export class Scene {
     this.clouds.clear();
     this.isMap = false;
     this.clouds.keep = CLOUDS;
-    this.wayLength = 0;
-    this.way.geometry.setDrawRange(0, 0);
+    this.way.clear();
     this.scan.geometry.setDrawRange(0, 0);
     this.bounds = null;
     this.fitted = false;
@@ -482,13 +476,4 @@ export class Scene {
     const share = (from.z - ground) / (from.z - to.z);
     return share > 0 && share < 1 ? from.lerp(to, share) : null;
   }
-}
-
-function line(points: number, opacity: number): Line {
-  const places = new BufferAttribute(new Float32Array(points * 3), 3).setUsage(DynamicDrawUsage);
-  const geometry = new BufferGeometry().setAttribute("position", places);
-  geometry.setDrawRange(0, 0);
-  const made = new Line(geometry, new LineBasicMaterial({ transparent: true, opacity, depthTest: false }));
-  made.frustumCulled = false;
-  return made;
 }
