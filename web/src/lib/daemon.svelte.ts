@@ -246,7 +246,8 @@ class Daemon {
     }
   }
 
-  private async look(): Promise<void> {
+  /** Asks how all robots are. */
+  async look(): Promise<void> {
     if (this.phase !== "open" || this.tokenWanted) return;
     const before = Date.now();
     const [robots, pong] = await Promise.all([this.link.ask({ type: "Robots" }), this.link.ask({ type: "Ping" })]).catch(() => []);
