@@ -49,7 +49,7 @@ class Daemon {
   ahead = 0;
   private sensors = new Set<SensorListener>();
   private frames = new Set<FrameListener>();
-  private lostHooks = new Set<() => void>();
+  private halts = new Set<() => void>();
   private entries = 0;
   private readonly link: Link;
   private readonly tab = Math.floor(crypto.getRandomValues(new Uint16Array(1))[0] ?? 0).toString(16).padStart(4, "0");
@@ -121,6 +121,7 @@ class Daemon {
   /** Stops all robots, by every way there is. */
   async stop(): Promise<void> {
     const said = this.link.ask({ type: "Stop" });
+    this.halts.forEach((halt) => halt());
     const posted = this.robots.map(({ name }) => this.post(name));
     const outcomes = await Promise.allSettled([said, ...posted]);
     const reached = outcomes.some(({ status }) => status === "fulfilled");
@@ -177,9 +178,10 @@ class Daemon {
     return () => this.frames.delete(listener);
   }
 
-  onLost(hook: () => void): () => void {
-    this.lostHooks.add(hook);
-    return () => this.lostHooks.delete(hook);
+  /** Calls when nothing may move any more: on STOP, and when the connection is lost. */
+  onHalt(halt: () => void): () => void {
+    this.halts.add(halt);
+    return () => this.halts.delete(halt);
   }
 
   /** Lets the daemon send the next frame. */
@@ -198,7 +200,7 @@ class Daemon {
     this.roundTrip = roundTrip;
     if (phase === "lost" && this.phase !== "lost") {
       this.lostAt = Date.now();
-      this.lostHooks.forEach((hook) => hook());
+      this.halts.forEach((halt) => halt());
       this.tell(null, "bad", "Connection to Sinew lost");
     }
     if (phase === "open" && this.phase === "lost") this.tell(null, "ok", "Connected to Sinew again");

@@ -73,7 +73,8 @@ export function readMotion(name: string, text: string): Motion {
     const frames = lines.map((line) => line.split(",").map(Number));
     const bad = frames.findIndex((frame) => frame.length !== joints.length + 1 || !frame.every(Number.isFinite));
     if (bad >= 0) throw new Error(`line ${bad + 2} has not ${joints.length + 1} numbers`);
-    return { version: 1, name: plain, duration_ms: frames.at(-1)?.[0] ?? 0, joints, frames };
+    const created = Math.floor(Date.now() / 1000);
+    return { version: 1, name: plain, created, duration_ms: frames.at(-1)?.[0] ?? 0, joints, frames, keyframes: [] };
   }
   const document = JSON.parse(text) as Motion;
   if (!Array.isArray(document.joints)) throw new Error("this is no motion of the library: it has no joints");

@@ -102,7 +102,7 @@ test("STOP stops while driving, by the button and by the space bar", async (t) =
   assert.notEqual((await daemon.robot("vacuum")).stopped_by, null, "a stop latches");
   await page.getByRole("alert").filter({ hasText: "Stopped all robots" }).waitFor();
   await page.keyboard.up("KeyW");
-  await page.getByRole("switch", { name: "Enable drive" }).check();
+  await enableDrive(page);
   await page.keyboard.down("KeyW");
   await until("the robot drives", () => daemon.moves("vacuum"));
   await page.keyboard.press("Space");

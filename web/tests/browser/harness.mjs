@@ -84,13 +84,18 @@ export class Daemon {
     return Math.abs(velocity.linear) > 0.01 || Math.abs(velocity.angular) > 0.02;
   }
 
-  /** Waits until a robot stands, and has stayed where it was. */
+  /** Waits until a robot stands, and stays where it is for ten of its packets. */
   async stands(name, patience) {
-    await until(`${name} stands`, async () => !(await this.moves(name)), patience);
-    const before = (await this.robot(name)).state.pose;
-    await until("some time passed", async () => (await this.robot(name)).state.counters.heartbeats > 0);
-    const after = (await this.robot(name)).state.pose;
-    assert.ok(Math.hypot(after.x - before.x, after.y - before.y) < 0.01, `${name} went on`);
+    let before = null;
+    await until(
+      `${name} stands`,
+      async () => {
+        const { pose, counters } = (await this.robot(name)).state;
+        if (!before || Math.hypot(pose.x - before.pose.x, pose.y - before.pose.y) > 0.001 || pose.heading !== before.pose.heading) before = { pose, frames: counters.frames };
+        return counters.frames > before.frames + 10 && !(await this.moves(name));
+      },
+      patience,
+    );
   }
 }
 
@@ -140,7 +145,9 @@ export async function enableDrive(page) {
 
 /** Presses the joystick ahead; gives what lets go of it. */
 export async function pushJoystick(page, forward = 0.9, left = 0) {
-  const box = await page.getByRole("application", { name: "Joystick" }).boundingBox();
+  const joystick = page.getByRole("application", { name: "Joystick" });
+  await joystick.scrollIntoViewIfNeeded();
+  const box = await joystick.boundingBox();
   const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
   await page.mouse.move(x, y);
   await page.mouse.down();

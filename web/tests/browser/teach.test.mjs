@@ -5,7 +5,7 @@ import { closeBrowser, Daemon, open, until } from "./harness.mjs";
 
 after(closeBrowser);
 
-const row = (page, name) => page.getByRole("listitem").filter({ has: page.getByText(name, { exact: true }) });
+const row = (page, name) => page.getByRole("region", { name: "Teaching" }).getByRole("listitem").filter({ has: page.getByText(name, { exact: true }) });
 
 test("a motion is recorded, played, renamed, exported and deleted", async (t) => {
   const daemon = await Daemon.start(t, { robots: ["--g1", "sim:"] });
@@ -16,7 +16,7 @@ test("a motion is recorded, played, renamed, exported and deleted", async (t) =>
   await until("three seconds are recorded", async () => (await daemon.robot("g1")).state.recorded_ms > 3000);
   assert.match(await teaching.getByRole("timer").innerText(), /^[3-9]\.\d s$/);
   await teaching.getByRole("button", { name: "End and save" }).click();
-  const wave = row(teaching, "wave");
+  const wave = row(page, "wave");
   await wave.waitFor();
   await until("the robot is at rest", async () => {
     const { state } = await daemon.robot("g1");
@@ -28,7 +28,7 @@ test("a motion is recorded, played, renamed, exported and deleted", async (t) =>
   await wave.getByRole("button", { name: "Rename" }).click();
   await teaching.getByLabel("New name of wave").fill("hello");
   await page.keyboard.press("Enter");
-  const hello = row(teaching, "hello");
+  const hello = row(page, "hello");
   await hello.waitFor();
   await hello.getByRole("button", { name: "Delete" }).click();
   await teaching.getByRole("group", { name: "Delete hello?" }).getByRole("button", { name: "Yes" }).click();
@@ -38,7 +38,7 @@ test("a motion is recorded, played, renamed, exported and deleted", async (t) =>
 test("STOP ends what plays", async (t) => {
   const daemon = await Daemon.start(t, { robots: ["--g1", "sim:"] });
   const page = await open(t, daemon);
-  const dance = row(page.getByRole("region", { name: "Teaching" }), "Waist_Drum_Dance");
+  const dance = row(page, "Waist_Drum_Dance");
   await dance.getByRole("button", { name: "Play" }).click();
   await until("it plays", async () => (await daemon.robot("g1")).state.playing);
   await page.getByRole("button", { name: "STOP" }).click();
@@ -55,7 +55,7 @@ test("motions come and go as files, and are shown before anything moves", async 
   const frames = Array.from({ length: 4100 }, (_, index) => `${index * 10},${Math.sin(index / 50).toFixed(4)}`);
   const csv = ["time_ms,right_elbow", ...frames].join("\n");
   await page.locator("input[type=file]").setInputFiles({ name: `${name}.csv`, mimeType: "text/csv", buffer: Buffer.from(csv) });
-  const found = row(teaching, name);
+  const found = row(page, name);
   await found.waitFor();
   await found.getByRole("button", { name: "Preview" }).click();
   await teaching.getByText("pale: preview").waitFor();
