@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { get } from "node:http";
+import { createServer, get } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -47,7 +47,7 @@ test("a phone has it all without scrolling sideways", async (t) => {
     for (const panel of panels) {
       await page.getByRole("navigation").getByRole("button", { name: panel }).click();
       await page.getByRole("region", { name: panel, exact: true }).waitFor();
-      const wide = await page.evaluate(() => Math.max(document.documentElement.scrollWidth, ...[...document.querySelectorAll("main, section, .body")].map((box) => (box.scrollWidth > box.clientWidth ? box.getBoundingClientRect().left + box.scrollWidth : 0))));
+      const wide = await page.evaluate(() => Math.max(document.documentElement.scrollWidth, ...[...document.querySelectorAll(".page, main, section, .body")].map((box) => (box.scrollWidth > box.clientWidth ? box.getBoundingClientRect().left + box.scrollWidth : 0))));
       assert.ok(wide <= 375, `${panel} is ${wide} wide`);
       const stop = await page.getByRole("button", { name: "STOP" }).boundingBox();
       assert.ok(stop.y + stop.height <= 812 && stop.width > 300, "STOP is in reach");
@@ -97,7 +97,10 @@ test("a token is asked for where one is needed, and kept for the tab", async (t)
   t.after(() => rm(directory, { recursive: true }));
   const file = join(directory, "tokens");
   await writeFile(file, "control all-of-it-c0ntrol\nread only-look-at-r3ad\n", { mode: 0o600 });
-  const daemon = await Daemon.start(t, { robots: ["--vacuum", "sim:"], more: ["--token-file", file] });
+  const daemon = await Daemon.start(t, { robots: ["--vacuum", "sim:"], http: "0.0.0.0:0", more: ["--token-file", file] });
+  // Loopback alone needs none.
+  daemon.address = daemon.address.replace("0.0.0.0", "127.0.0.1");
+  daemon.url = `http://${daemon.address}/`;
   const page = await open(t, daemon, { expectErrors: true });
   const logIn = async (token) => {
     await page.getByLabel("Token").fill(token);
@@ -130,20 +133,22 @@ test("pages of other origins can neither look nor command", async (t) => {
   const context = await (await browser(t)).newContext();
   t.after(() => context.close());
   const page = await context.newPage();
-  await page.route("http://elsewhere.test/", (route) => route.fulfill({ contentType: "text/html", body: "<title>elsewhere</title>" }));
-  await page.goto("http://elsewhere.test/");
+  const elsewhere = createServer((_, answer) => answer.setHeader("content-type", "text/html").end("<title>elsewhere</title>"));
+  await new Promise((done) => elsewhere.listen(0, "127.0.0.1", done));
+  t.after(() => elsewhere.close());
+  await page.goto(`http://127.0.0.1:${elsewhere.address().port}/`);
   const tried = await page.evaluate(async (url) => {
     const outcome = (promise) => promise.then(() => "in", () => "out");
     const command = { method: "POST", mode: "no-cors", body: '{"type":"ComponentControl","id":"led","action":{"type":"Configure","config":{"state":{"U8":9}}}}' };
     const socket = new WebSocket(`${url.replace("http", "ws")}ws`);
+    const opened = new Promise((done) => ((socket.onopen = () => done("in")), (socket.onerror = () => done("out"))));
     return {
       read: await outcome(fetch(`${url}api/v1/robots`)),
       command: await outcome(fetch(`${url}api/v1/robots/vacuum/commands`, command)),
-      socket: await new Promise((done) => ((socket.onopen = () => done("in")), (socket.onerror = () => done("out")))),
+      socket: await opened,
     };
   }, daemon.url);
-  assert.equal(tried.read, "out");
-  assert.equal(tried.socket, "out");
+  assert.deepEqual([tried.read, tried.socket], ["out", "out"]);
   assert.notEqual((await daemon.robot("vacuum")).state.led, 9);
   // A name that leads here without being known, as DNS can make any name do.
   for (const path of ["", "api/v1/robots"]) {
