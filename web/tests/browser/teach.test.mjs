@@ -5,6 +5,8 @@ import { closeBrowser, Daemon, open, until } from "./harness.mjs";
 
 after(closeBrowser);
 
+const JOINTS = ["left", "right"].flatMap((side) => ["shoulder_pitch", "shoulder_roll", "shoulder_yaw", "elbow", "wrist_roll", "wrist_pitch"].map((joint) => `${side}_${joint}`));
+
 const row = (page, name) => page.getByRole("region", { name: "Teaching" }).getByRole("listitem").filter({ has: page.getByText(name, { exact: true }) });
 
 test("a motion is recorded, played, renamed, exported and deleted", async (t) => {
@@ -52,8 +54,9 @@ test("motions come and go as files, and are shown before anything moves", async 
   const teaching = page.getByRole("region", { name: "Teaching" });
   // Names with markup are texts like any other.
   const name = "<img src=x>";
-  const frames = Array.from({ length: 4100 }, (_, index) => `${index * 10},${Math.sin(index / 50).toFixed(4)}`);
-  const csv = ["time_ms,right_elbow", ...frames].join("\n");
+  const moving = JOINTS.indexOf("right_elbow");
+  const frame = (index) => [index * 10, ...JOINTS.map((_, joint) => (joint === moving ? Math.sin(index / 50).toFixed(4) : 0))].join(",");
+  const csv = [["time_ms", ...JOINTS].join(","), ...Array.from({ length: 4100 }, (_, index) => frame(index))].join("\n");
   await page.locator("input[type=file]").setInputFiles({ name: `${name}.csv`, mimeType: "text/csv", buffer: Buffer.from(csv) });
   const found = row(page, name);
   await found.waitFor();
