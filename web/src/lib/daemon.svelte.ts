@@ -51,6 +51,7 @@ class Daemon {
   private frames = new Set<FrameListener>();
   private halts = new Set<() => void>();
   private entries = 0;
+  private quickest = Infinity;
   private readonly link: Link;
   private readonly tab = Math.floor(crypto.getRandomValues(new Uint16Array(1))[0] ?? 0).toString(16).padStart(4, "0");
 
@@ -260,7 +261,10 @@ class Daemon {
     const { build, time_ms } = pong as { build: string; time_ms: number };
     if (this.build !== "" && this.build !== build) location.reload();
     this.build = build;
-    this.ahead = time_ms - (before + Date.now()) / 2;
+    // The quicker the answer, the better it tells the daemon's time.
+    const trip = Date.now() - before;
+    if (trip <= this.quickest) this.ahead = time_ms - (before + trip / 2);
+    this.quickest = Math.min(trip, this.quickest + 2);
     this.warnings = told.warnings;
     const toldAt = Date.now();
     this.robots = told.robots.map((robot) => ({ ...robot, toldAt }));
