@@ -22,7 +22,7 @@ async function faults(page) {
 for (const colorScheme of ["light", "dark"]) {
   test(`all panels are accessible, ${colorScheme}`, async (t) => {
     const daemon = await Daemon.start(t);
-    await daemon.post("g1", { type: "Mapping", op: "start" });
+    await until("the robot maps", async () => (await daemon.post("g1", { type: "Mapping", op: "start" })).ok);
     await mkdir(SHOTS, { recursive: true });
     const page = await open(t, daemon, { colorScheme });
     for (const robot of ["vacuum", "g1"]) {
