@@ -1,9 +1,13 @@
 //! Everything on simulators.
 
-use crate::tools::{Failure, cargo, succeed};
+use crate::{
+    tools::{Failure, cargo, succeed},
+    web,
+};
 
-/// Builds the binary and runs `sinew demo` with whatever arguments were given.
+/// Builds the dashboard and the binary, and runs `sinew demo` with whatever arguments were given.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    web::build_if_needed()?;
     let mut command = cargo(["run", "--release", "--quiet", "-p", "sinew", "--", "demo"]);
     succeed(command.args(arguments))
 }

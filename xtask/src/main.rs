@@ -10,6 +10,7 @@ mod openssl;
 mod test;
 mod tools;
 mod tour;
+mod web;
 
 use std::{env, process::ExitCode};
 
@@ -22,6 +23,7 @@ usage: cargo xtask COMMAND
   bench [FILTER]                      how fast the codecs and the daemon are
   fuzz [TARGET] [SECONDS] [--mutate]  look for inputs that break the codecs; 60 s each by default
   demo [ARGUMENTS]                    a simulated vacuum behind the daemon, until Ctrl-C
+  web                                 the dashboard, which the program then has in it
   tour                                a guided tour of `sinew decode` and `sinew encode`";
 
 fn main() -> ExitCode {
@@ -57,6 +59,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "fuzz" => fuzz::run(rest),
         "demo" => demo::run(rest),
         "tour" => tour::run(rest),
+        "web" => web::run(rest),
         "help" => {
             println!("{USAGE}");
             Ok(())

@@ -11,6 +11,7 @@ use std::{
 use crate::{
     advisories, dependencies, fuzz,
     tools::{Failure, NO_STD_PROOF, cargo, shown, target_dir, works},
+    web,
 };
 
 /// Enough to run every target's seeds and some hundred thousand mutations.
@@ -171,6 +172,8 @@ fn steps() -> Result<Vec<Step>, Failure> {
         step("format", vec![cargo(["fmt", "--all", "--check"])]),
         check("dependencies", dependencies::check),
         check("advisories", advisories::check),
+        // What follows is built with the page in it.
+        check("web-build", web::check),
         step("lints", lints()),
         step("docs", vec![docs]),
         step("no_std", vec![no_std_proof(&[]), no_std_proof(&["alloc"])]),
@@ -185,6 +188,7 @@ fn steps() -> Result<Vec<Step>, Failure> {
         "tests",
         vec![tests(&["--workspace"], ALL), cargo(["test", "--doc", "--workspace"])],
     ));
+    steps.push(check("web", web::browser));
     steps.push(step("release", vec![cargo(["build", "--release", "-p", "sinew"])]));
     Ok(steps)
 }

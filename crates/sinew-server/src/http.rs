@@ -1,4 +1,5 @@
-//! HTTP: looking at robots, single commands, figures for Prometheus, and the way to a WebSocket.
+//! HTTP: the dashboard, looking at robots, single commands, figures for Prometheus, and the way to a
+//! WebSocket.
 //!
 //! Requests are taken on the thread that hears clients. What stops a robot is carried out there;
 //! everything else is handed to the workers.
@@ -85,7 +86,7 @@ pub(crate) async fn serve(mut acceptor: Acceptor, hub: Arc<Hub>) {
         .route("/api/v1/robots/{name}/commands", post(command))
         .route("/metrics", get(figures))
         .route("/ws", get(upgrade::websocket))
-        .fallback(async || failure(&Refusal::new(Code::NotFound, "there is no such page")))
+        .fallback(page::part)
         .method_not_allowed_fallback(async || {
             let refusal = Refusal::new(Code::Unsupported, "this page does not know the method");
             (StatusCode::METHOD_NOT_ALLOWED, failure(&refusal)).into_response()

@@ -20,12 +20,40 @@ async fn robots_can_be_looked_at() {
     assert_eq!((status, &parse(&body)["kind"]), (200, &json!("double")));
     let (status, body) = get(server.http(), "/api/v1/robots/toaster", &[]).await;
     assert_eq!((status, &parse(&body)["error"]["code"]), (404, &json!("not_found")));
-    let (status, body) = get(server.http(), "/", &[]).await;
-    assert!(status == 200 && body.contains("vacuum"), "{body}");
     let (status, body) = get(server.http(), "/nowhere", &[]).await;
     assert_eq!((status, &parse(&body)["error"]["code"]), (404, &json!("not_found")));
     let (status, body) = request(server.http(), "DELETE /api/v1/robots", &[], b"").await;
     assert_eq!((status, &parse(&body)["error"]["code"]), (405, &json!("unsupported")));
+}
+
+#[tokio::test]
+async fn the_page_needs_no_token_and_may_use_nothing_from_elsewhere() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let server = start();
+    let head = async |line: &str| {
+        let mut socket = tokio::net::TcpStream::connect(server.http()).await.expect("connects");
+        let request =
+            format!("GET / HTTP/1.1\r\nHost: {}\r\n{line}Connection: close\r\n\r\n", server.http());
+        socket.write_all(request.as_bytes()).await.expect("is taken");
+        let mut answer = Vec::new();
+        socket.read_to_end(&mut answer).await.expect("is answered");
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        answer.split_once("\r\n\r\n").map(|(head, body)| (head.to_owned(), body.to_owned()))
+    };
+    let (first, body) = head("").await.expect("has a head");
+    for wanted in ["HTTP/1.1 200", "default-src 'none'", "nosniff", "frame-ancestors 'none'"] {
+        assert!(first.contains(wanted), "{wanted}: {first}");
+    }
+    assert!(!first.contains("unsafe"), "{first}");
+    // With the dashboard in it, or a page that says how to get it.
+    match first.lines().find_map(|line| line.strip_prefix("etag: ")) {
+        Some(tag) => {
+            let line = format!("If-None-Match: W/\"other\", {tag}\r\n");
+            let (again, _) = head(&line).await.expect("has a head");
+            assert!(again.contains("HTTP/1.1 304"), "{again}");
+        }
+        None => assert!(body.contains("cargo xtask web"), "{body}"),
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,313 @@
+// What the page knows of the daemon and its robots, for all panels.
+
+import type { Authenticated, Capability, DaemonMessage, RobotReport, Robots, Taken } from "../api.gen.ts";
+import { readFrame, type Frame } from "./frame.ts";
+import { Link, Refused, type Asked, type Phase } from "./link.ts";
+import { remedy, sentence, type Json, type Sign } from "./words.ts";
+
+export interface Entry {
+  id: number;
+  /** By this page's clock. */
+  time: Date;
+  robot: string | null;
+  sign: Sign;
+  text: string;
+}
+
+/** A robot with the time at which it was told of. */
+export interface Robot extends RobotReport {
+  toldAt: number;
+}
+
+type SensorListener = (robot: string, group: string, values: Json, time: number) => void;
+type FrameListener = (frame: Frame, robot: string) => void;
+
+const KEPT = 500;
+const TOKEN = "sinew-token";
+/** How often a robot's sensors are of use to a person, a second. */
+const SENSOR_RATE = 20;
+
+class Daemon {
+  phase: Phase = $state("connecting");
+  /** Round trip, ms. */
+  roundTrip: number | null = $state(null);
+  /** A token is needed; what was wrong with the last one. */
+  tokenWanted: { message: string } | null = $state(null);
+  access: Authenticated["access"] = $state("nothing");
+  /** What the daemon calls this page. */
+  name = $state("");
+  build = $state("");
+  warnings: string[] = $state.raw([]);
+  robots: Robot[] = $state.raw([]);
+  chosen: string | null = $state(null);
+  log: Entry[] = $state.raw([]);
+  /** What a person should hear at once. */
+  notice: { text: string; sign: Sign } | null = $state.raw(null);
+  /** This page's clock, at the pace of texts. */
+  now = $state(Date.now());
+  /** What to add to this page's clock for the daemon's, ms. */
+  ahead = 0;
+  private sensors = new Set<SensorListener>();
+  private frames = new Set<FrameListener>();
+  private halts = new Set<() => void>();
+  private entries = 0;
+  private quickest = Infinity;
+  private readonly link: Link;
+  private readonly tab = Math.floor(crypto.getRandomValues(new Uint16Array(1))[0] ?? 0).toString(16).padStart(4, "0");
+
+  private lostAt: number | null = $state(null);
+
+  robot: Robot | null = $derived(this.robots.find(({ name }) => name === this.chosen) ?? null);
+  lost: boolean = $derived(this.phase !== "open");
+  lostFor: number = $derived(this.phase === "lost" && this.lostAt !== null ? Math.max(0, this.now - this.lostAt) / 1000 : 0);
+
+  constructor() {
+    const url = new URL("/ws", location.href);
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    const told = {
+      opened: () => void this.introduce(),
+      phase: (phase: Phase, roundTrip: number | null) => this.phaseChanged(phase, roundTrip),
+      message: (message: DaemonMessage) => this.message(message),
+      frame: (buffer: ArrayBuffer) => this.frame(buffer),
+    };
+    this.link = new Link(url.href, told, {
+      open: (url) => new WebSocket(url),
+      now: () => performance.now(),
+      every: (milliseconds, run) => setInterval(run, milliseconds),
+      after: (milliseconds, run) => setTimeout(run, milliseconds),
+    });
+    setInterval(() => (this.now = Date.now()), 200);
+    setInterval(() => this.look(), 2000);
+  }
+
+  /** Whether this page holds a robot's controls. */
+  holds(robot: Robot | null): boolean {
+    return robot !== null && robot.holder === this.name;
+  }
+
+  can(capability: Capability): boolean {
+    return this.robot?.capabilities.includes(capability) ?? false;
+  }
+
+  /** Asks for something of the robot that is chosen, or the one that is named. */
+  ask(command: Asked): Promise<unknown> {
+    return this.link.ask(this.chosen === null || command.robot ? command : { ...command, robot: this.chosen });
+  }
+
+  /** The same for what a person wants done: its outcome is told. `words` say what was done. */
+  async act(command: Asked, words: string): Promise<unknown> {
+    const robot = typeof command.robot === "string" ? command.robot : this.chosen;
+    try {
+      const data = await this.ask(command);
+      this.tell(robot, "ok", words);
+      return data;
+    } catch (error) {
+      this.fail(robot, words, error);
+      return undefined;
+    }
+  }
+
+  /** Tells that something was not done. */
+  fail(robot: string | null, words: string, error: unknown): void {
+    const text = error instanceof Refused ? `${words}: ${error.message}.${remedy(error.remedy)}` : `${words}: ${String(error)}`;
+    this.tell(robot, "bad", text);
+    this.notice = { sign: "bad", text };
+  }
+
+  tell(robot: string | null, sign: Sign, text: string): void {
+    const entry = { id: this.entries++, time: new Date(), robot, sign, text };
+    this.log = [entry, ...this.log.slice(0, KEPT - 1)];
+  }
+
+  /** Stops all robots, by every way there is. */
+  async stop(): Promise<void> {
+    const said = this.link.ask({ type: "Stop" });
+    this.halts.forEach((halt) => halt());
+    const posted = this.robots.map(({ name }) => this.post(name));
+    const outcomes = await Promise.allSettled([said, ...posted]);
+    const reached = outcomes.some(({ status }) => status === "fulfilled");
+    const text = reached ? "Stopped all robots" : "STOP did not reach Sinew: use the robot's own switch";
+    this.tell(null, reached ? "ok" : "bad", text);
+    this.notice = { sign: reached ? "ok" : "bad", text };
+  }
+
+  private async post(robot: string): Promise<void> {
+    const token = sessionStorage.getItem(TOKEN);
+    const headers: Record<string, string> = { "content-type": "application/json" };
+    if (token) headers["authorization"] = `Bearer ${token}`;
+    const address = `/api/v1/robots/${encodeURIComponent(robot)}/commands`;
+    const answer = await fetch(address, { method: "POST", keepalive: true, headers, body: '{"type":"Stop"}' });
+    if (!answer.ok) throw new Error(answer.statusText);
+  }
+
+  /** Fetches a file of the daemon and has the browser keep it. */
+  async download(path: string, name: string): Promise<void> {
+    const token = sessionStorage.getItem(TOKEN);
+    const answer = await fetch(path, { headers: token ? { authorization: `Bearer ${token}` } : {} });
+    if (!answer.ok) {
+      const body = (await answer.json().catch(() => null)) as { error?: { code: string; message: string } } | null;
+      throw body?.error ? new Refused(body.error) : new Error(answer.statusText);
+    }
+    keep(await answer.blob(), name);
+  }
+
+  async takeControl(): Promise<void> {
+    const robot = this.chosen;
+    const taken = (await this.act({ type: "TakeControl" }, "Take control")) as Taken | undefined;
+    if (taken?.from) this.tell(robot, "info", `${taken.from} had the controls until now`);
+    void this.look();
+  }
+
+  useToken(token: string): void {
+    sessionStorage.setItem(TOKEN, token);
+    this.link.restart();
+  }
+
+  choose(robot: string): void {
+    if (this.chosen === robot) return;
+    this.chosen = robot;
+    void this.subscribe();
+  }
+
+  onSensors(listener: SensorListener): () => void {
+    this.sensors.add(listener);
+    return () => this.sensors.delete(listener);
+  }
+
+  onFrames(listener: FrameListener): () => void {
+    this.frames.add(listener);
+    return () => this.frames.delete(listener);
+  }
+
+  /** Calls when nothing may move any more: on STOP, and when the connection is lost. */
+  onHalt(halt: () => void): () => void {
+    this.halts.add(halt);
+    return () => this.halts.delete(halt);
+  }
+
+  /** Lets the daemon send the next frame. */
+  acknowledge(frame: Frame, robot: string): void {
+    this.link.say({ type: "Ack", topic: frame.kind, seq: frame.sequence, robot });
+  }
+
+  /** How old something is by the daemon's time, s. */
+  ageOf(time: number): number {
+    // At the pace of texts, but by the time that it is.
+    void this.now;
+    return Math.max(0, (Date.now() + this.ahead - time) / 1000);
+  }
+
+  // What the link tells.
+
+  private phaseChanged(phase: Phase, roundTrip: number | null): void {
+    this.roundTrip = roundTrip;
+    if (phase === "lost" && this.phase !== "lost") {
+      this.lostAt = Date.now();
+      this.halts.forEach((halt) => halt());
+      this.tell(null, "bad", "Connection to Sinew lost");
+    }
+    if (phase === "open" && this.phase === "lost") this.tell(null, "ok", "Connected to Sinew again");
+    this.phase = phase;
+  }
+
+  private message(message: DaemonMessage): void {
+    if (message.type === "Lost") this.tell(null, "warn", `${message.count} messages were left out: this page was too slow`);
+    if (message.type !== "Event") return;
+    const { topic, robot, data } = message;
+    if (topic === "state") {
+      this.renew(data as RobotReport);
+    } else if (topic === "events") {
+      const [sign, text] = sentence(data as Json);
+      this.tell(robot, sign, text);
+    } else {
+      const { values, timestamp_us } = data as { values: Json; timestamp_us: number };
+      const group = topic.replace("sensors/", "");
+      this.sensors.forEach((listener) => listener(robot, group, values, timestamp_us / 1000));
+    }
+  }
+
+  private frame(buffer: ArrayBuffer): void {
+    const frame = readFrame(buffer);
+    const robot = frame && this.robots[frame.robot]?.name;
+    if (!frame || robot === undefined || robot === null) return;
+    if (this.frames.size === 0) this.acknowledge(frame, robot);
+    this.frames.forEach((listener) => listener(frame, robot));
+  }
+
+  private async introduce(): Promise<void> {
+    const token = sessionStorage.getItem(TOKEN);
+    try {
+      const who = { type: "Auth" as const, name: `${browser()} ${this.tab}` };
+      const { access, name } = (await this.link.ask(token ? { ...who, token } : who)) as Authenticated;
+      this.access = access;
+      this.name = name;
+      this.tokenWanted = access === "nothing" ? { message: "" } : null;
+      if (access !== "nothing") await this.subscribe();
+    } catch (error) {
+      if (error instanceof Refused && error.code === "unauthorized") {
+        sessionStorage.removeItem(TOKEN);
+        this.tokenWanted = { message: token ? "This token is not right." : "" };
+      }
+    }
+  }
+
+  /** Asks how all robots are. */
+  async look(): Promise<void> {
+    if (this.phase !== "open" || this.tokenWanted) return;
+    const before = Date.now();
+    const [robots, pong] = await Promise.all([this.link.ask({ type: "Robots" }), this.link.ask({ type: "Ping" })]).catch(() => []);
+    if (!robots || !pong) return;
+    const told = robots as Robots;
+    const { build, time_ms } = pong as { build: string; time_ms: number };
+    if (this.build !== "" && this.build !== build) location.reload();
+    this.build = build;
+    // The quicker the answer, the better it tells the daemon's time.
+    const trip = Date.now() - before;
+    if (trip <= this.quickest) this.ahead = time_ms - (before + trip / 2);
+    this.quickest = Math.min(trip, this.quickest + 2);
+    this.warnings = told.warnings;
+    const toldAt = Date.now();
+    this.robots = told.robots.map((robot) => ({ ...robot, toldAt }));
+    if (!this.robots.some(({ name }) => name === this.chosen)) this.chosen = this.robots[0]?.name ?? null;
+  }
+
+  private renew(report: RobotReport): void {
+    const toldAt = Date.now();
+    this.robots = this.robots.map((robot) => (robot.name === report.name ? { ...report, toldAt } : robot));
+  }
+
+  /** Asks for what the panels of the robot that is chosen show. */
+  private async subscribe(): Promise<void> {
+    await this.look();
+    const { robot } = this;
+    try {
+      await this.link.ask({ type: "Subscribe", topics: [] });
+      await this.link.ask({ type: "Subscribe", topics: ["state", "events"], max_hz: 10 });
+      if (!robot) return;
+      const topics = robot.sensors.filter((group) => !group.endsWith("_version")).map((group) => `sensors/${group}`);
+      if (topics.length > 0) await this.link.ask({ type: "Subscribe", robot: robot.name, topics, max_hz: SENSOR_RATE });
+    } catch (error) {
+      this.fail(null, "Subscribe", error);
+    }
+    // Not every robot that makes maps has both.
+    for (const topic of ["cloud", "map"]) {
+      await this.link.ask({ type: "Subscribe", ...(robot ? { robot: robot.name } : {}), topics: [topic] }).catch(() => undefined);
+    }
+  }
+}
+
+/** Has the browser save a file. */
+export function keep(blob: Blob, name: string): void {
+  const anchor = document.createElement("a");
+  anchor.href = URL.createObjectURL(blob);
+  anchor.download = name;
+  anchor.click();
+  setTimeout(() => URL.revokeObjectURL(anchor.href), 10_000);
+}
+
+function browser(): string {
+  const known = ["Edg", "Firefox", "Chrome", "Safari"].find((name) => navigator.userAgent.includes(name));
+  return { Edg: "Edge", Chrome: "Chrome", Firefox: "Firefox", Safari: "Safari" }[known ?? ""] ?? "Browser";
+}
+
+export const daemon = new Daemon();

@@ -1,0 +1,188 @@
+// Points on the GPU, in pages. They get there as they came in the message: no point is touched here.
+
+import { BufferGeometry, GLBufferAttribute, Group, Points, Sphere, type BufferAttribute, type Material, type WebGLRenderer } from "three";
+import { Blocks, PAGE, type Range, type Store } from "../lib/blocks.ts";
+import type { Frame } from "../lib/frame.ts";
+
+/** Bytes of a map's point: x, y, z, age. */
+const POINT = 8;
+const OUT = new Uint16Array(512 * 4).fill(65_535);
+
+/** A buffer of the GPU with points of a map, and one with the time at which each came. */
+class Page {
+  readonly points: Points;
+  readonly places: WebGLBuffer;
+  readonly times: WebGLBuffer;
+
+  constructor(
+    private readonly gl: WebGL2RenderingContext,
+    material: Material,
+  ) {
+    this.places = this.make(PAGE * POINT);
+    this.times = this.make(PAGE * 4);
+    const geometry = new BufferGeometry();
+    give(geometry, "position", new GLBufferAttribute(this.places, gl.UNSIGNED_SHORT, 4, 2, PAGE, true));
+    give(geometry, "born", new GLBufferAttribute(this.times, gl.FLOAT, 1, 4, PAGE));
+    this.points = shape(geometry, material);
+  }
+
+  write(start: number, points: Uint16Array, time: number): void {
+    const { gl } = this;
+    gl.bindBuffer(gl.COPY_WRITE_BUFFER, this.places);
+    gl.bufferSubData(gl.COPY_WRITE_BUFFER, start * POINT, points);
+    gl.bindBuffer(gl.COPY_WRITE_BUFFER, this.times);
+    gl.bufferSubData(gl.COPY_WRITE_BUFFER, start * 4, new Float32Array(points.length / 4).fill(time));
+  }
+
+  clear(start: number, count: number): void {
+    const { gl } = this;
+    gl.bindBuffer(gl.COPY_WRITE_BUFFER, this.places);
+    gl.bufferSubData(gl.COPY_WRITE_BUFFER, start * POINT, OUT, 0, count * 4);
+  }
+
+  copy(from: Page, at: number, start: number, count: number): void {
+    const { gl } = this;
+    for (const [name, bytes] of [["places", POINT], ["times", 4]] as const) {
+      gl.bindBuffer(gl.COPY_READ_BUFFER, from[name]);
+      gl.bindBuffer(gl.COPY_WRITE_BUFFER, this[name]);
+      gl.copyBufferSubData(gl.COPY_READ_BUFFER, gl.COPY_WRITE_BUFFER, at * bytes, start * bytes, count * bytes);
+    }
+  }
+
+  dispose(): void {
+    this.points.geometry.dispose();
+    this.points.removeFromParent();
+    this.gl.deleteBuffer(this.places);
+    this.gl.deleteBuffer(this.times);
+  }
+
+  private make(bytes: number): WebGLBuffer {
+    const { gl } = this;
+    const buffer = gl.createBuffer();
+    gl.bindBuffer(gl.COPY_WRITE_BUFFER, buffer);
+    gl.bufferData(gl.COPY_WRITE_BUFFER, bytes, gl.DYNAMIC_DRAW);
+    return buffer;
+  }
+}
+
+/** A map that grows and changes by blocks. */
+export class MapPoints implements Store {
+  readonly group = new Group();
+  private readonly blocks = new Blocks(this);
+  private pages: Page[] = [];
+  private next: Page[] = [];
+  private epoch: number | null = null;
+  private time = 0;
+
+  constructor(
+    private readonly gl: WebGL2RenderingContext,
+    private readonly material: Material,
+  ) {}
+
+  get count(): number {
+    return this.blocks.live;
+  }
+
+  /** Takes a frame; `time` is the scene's. */
+  take(frame: Frame, time: number): void {
+    if (this.epoch !== frame.epoch) this.clear();
+    this.epoch = frame.epoch;
+    this.time = time;
+    this.blocks.take(frame.points);
+  }
+
+  clear(): void {
+    this.epoch = null;
+    this.blocks.clear();
+  }
+
+  write(page: number, start: number, points: Uint16Array): void {
+    this.pages[page] ??= this.add();
+    this.pages[page].write(start, points, this.time);
+  }
+
+  clearRange({ page, start, count }: Range): void {
+    this.pages[page]?.clear(start, count);
+  }
+
+  draw(page: number, count: number): void {
+    this.pages[page]?.points.geometry.setDrawRange(0, count);
+  }
+
+  move({ page, start, count }: Range, to: number, at: number): void {
+    this.next[to] ??= new Page(this.gl, this.material);
+    const from = this.pages[page];
+    if (from) this.next[to].copy(from, start, at, count);
+  }
+
+  swap(): void {
+    this.pages.forEach((page) => page.dispose());
+    this.pages = this.next;
+    this.next = [];
+    this.pages.forEach(({ points }) => this.group.add(points));
+  }
+
+  private add(): Page {
+    const page = new Page(this.gl, this.material);
+    this.group.add(page.points);
+    return page;
+  }
+}
+
+/** The last clouds of a robot, one draw each: each has an origin of its own. */
+export class CloudPoints {
+  readonly group = new Group();
+  count = 0;
+  private readonly clouds: { points: Points; buffer: WebGLBuffer; count: number }[] = [];
+
+  constructor(
+    private readonly renderer: WebGLRenderer,
+    private readonly material: (frame: Frame) => Material,
+    /** How many are kept. */
+    public keep: number,
+  ) {}
+
+  take(frame: Frame): void {
+    const gl = this.renderer.getContext() as WebGL2RenderingContext;
+    const buffer = gl.createBuffer();
+    gl.bindBuffer(gl.COPY_WRITE_BUFFER, buffer);
+    gl.bufferData(gl.COPY_WRITE_BUFFER, frame.points, gl.STATIC_DRAW);
+    const geometry = new BufferGeometry();
+    give(geometry, "position", new GLBufferAttribute(buffer, gl.UNSIGNED_SHORT, 3, 2, frame.count, true));
+    geometry.setDrawRange(0, frame.count);
+    const points = shape(geometry, this.material(frame));
+    this.group.add(points);
+    this.clouds.push({ points, buffer, count: frame.count });
+    this.count += frame.count;
+    this.trim(this.keep);
+  }
+
+  clear(): void {
+    this.trim(0);
+  }
+
+  private trim(keep: number): void {
+    const gl = this.renderer.getContext();
+    while (this.clouds.length > keep) {
+      const oldest = this.clouds.shift();
+      if (!oldest) return;
+      oldest.points.geometry.dispose();
+      (oldest.points.material as Material).dispose();
+      oldest.points.removeFromParent();
+      gl.deleteBuffer(oldest.buffer);
+      this.count -= oldest.count;
+    }
+  }
+}
+
+/** three.js takes buffers of the GPU's own; its types do not say so. */
+function give(geometry: BufferGeometry, name: string, attribute: GLBufferAttribute): void {
+  geometry.setAttribute(name, attribute as unknown as BufferAttribute);
+}
+
+function shape(geometry: BufferGeometry, material: Material): Points {
+  geometry.boundingSphere = new Sphere();
+  const points = new Points(geometry, material);
+  points.frustumCulled = false;
+  return points;
+}

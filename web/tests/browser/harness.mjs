@@ -1,0 +1,200 @@
+// A daemon with simulated robots, and a browser that looks at it.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { inflateSync } from "node:zlib";
+import { chromium } from "playwright-core";
+
+const SINEW = process.env.SINEW ?? fileURLToPath(new URL("../../../target/debug/sinew", import.meta.url));
+export const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
+export const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--use-angle=swiftshader",
+  "--enable-unsafe-swiftshader",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+/** What is waited for, at most: the machine may be busy. */
+const PATIENCE = 30_000;
+
+/** Waits until something is so. */
+export async function until(what, check, patience = PATIENCE) {
+  const end = performance.now() + patience;
+  for (;;) {
+    const value = await check();
+    if (value) return value;
+    if (performance.now() > end) assert.fail(`not within ${patience / 1000} s: ${what}`);
+    await new Promise((done) => setTimeout(done, 30));
+  }
+}
+
+export class Daemon {
+  static async start(t, { http = "127.0.0.1:0", robots = ["--vacuum", "sim:", "--g1", "sim:"], more = [] } = {}) {
+    const directory = await mkdtemp(join(tmpdir(), "sinew-web-"));
+    const daemon = new Daemon();
+    daemon.directory = directory;
+    daemon.arguments = ["serve", "--json", ...robots, "--tcp", "off", "--lines", "off", "--library", join(directory, "motions"), ...more];
+    await daemon.run(http);
+    t.after(async () => {
+      await daemon.kill();
+      await rm(directory, { recursive: true, force: true });
+    });
+    return daemon;
+  }
+
+  /** Starts the program, and waits until it listens. */
+  async run(http) {
+    this.process = spawn(SINEW, [...this.arguments, "--http", http], { stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, SINEW_LOG: "error" } });
+    this.ended = new Promise((done) => this.process.once("exit", done));
+    for await (const line of createInterface({ input: this.process.stdout })) {
+      const message = JSON.parse(line);
+      if (message.type !== "ready") continue;
+      this.address = message.http;
+      this.url = `http://${message.http}/`;
+      return;
+    }
+    throw new Error("the daemon ended before it listened");
+  }
+
+  async kill(signal = "SIGTERM") {
+    this.process.kill(signal);
+    await this.ended;
+  }
+
+  /** What it tells about a robot. */
+  async robot(name) {
+    return (await fetch(`${this.url}api/v1/robots/${name}`)).json();
+  }
+
+  async post(name, command) {
+    const answer = await fetch(`${this.url}api/v1/robots/${name}/commands`, { method: "POST", body: JSON.stringify(command) });
+    return answer.json();
+  }
+
+  async moves(name) {
+    const { velocity } = (await this.robot(name)).state;
+    return Math.abs(velocity.linear) > 0.01 || Math.abs(velocity.angular) > 0.02;
+  }
+
+  /** Waits until a robot stands, and stays where it is for ten of its packets. */
+  async stands(name, patience) {
+    let before = null;
+    await until(
+      `${name} stands`,
+      async () => {
+        const { pose, counters } = (await this.robot(name)).state;
+        if (!before || Math.hypot(pose.x - before.pose.x, pose.y - before.pose.y) > 0.001 || pose.heading !== before.pose.heading) before = { pose, frames: counters.frames };
+        return counters.frames > before.frames + 10 && !(await this.moves(name));
+      },
+      patience,
+    );
+  }
+}
+
+let shared = null;
+/** One browser for all tests of a file; contexts keep them apart. */
+export async function browser(t) {
+  shared ??= await chromium.launch({ executablePath: CHROMIUM, headless: true, chromiumSandbox: false, args: FLAGS });
+  void t;
+  return shared;
+}
+export async function closeBrowser() {
+  await shared?.close();
+  shared = null;
+}
+
+/** A page of the daemon. It fails its test by an error in the console, or a request to elsewhere. */
+export async function open(t, daemon, { width = 1440, height = 900, colorScheme = "light", expectErrors = false, before = async () => {}, ...more } = {}) {
+  const context = await (await browser(t)).newContext({ viewport: { width, height }, colorScheme, ...more });
+  const page = await context.newPage();
+  const faults = [];
+  page.on("console", (message) => message.type() === "error" && !expectErrors && faults.push(message.text()));
+  page.on("pageerror", (error) => faults.push(String(error)));
+  context.on("request", (request) => {
+    const { host, protocol } = new URL(request.url());
+    if (host !== daemon.address && protocol !== "blob:" && protocol !== "data:") faults.push(`a request to ${request.url()}`);
+  });
+  t.after(async () => {
+    await context.close();
+    assert.deepEqual(faults, []);
+  });
+  await before(page, context);
+  await page.goto(daemon.url);
+  await page.getByRole("status").filter({ hasText: "Live" }).waitFor();
+  return page;
+}
+
+export async function choose(page, robot) {
+  await page.getByRole("group", { name: "Robot" }).getByRole("button", { name: new RegExp(`^${robot}`) }).click();
+}
+
+/** Takes the wheels of the vacuum in hand. */
+export async function enableDrive(page) {
+  await choose(page, "vacuum");
+  await page.getByRole("switch", { name: "Enable drive" }).check();
+  await until("the drive is enabled", () => page.getByRole("application", { name: "Joystick" }).and(page.locator("[aria-disabled=false]")).count());
+}
+
+/** Presses the joystick ahead; gives what lets go of it. */
+export async function pushJoystick(page, forward = 0.9, left = 0) {
+  const joystick = page.getByRole("application", { name: "Joystick" });
+  await joystick.scrollIntoViewIfNeeded();
+  const box = await joystick.boundingBox();
+  const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+  await page.mouse.move(x, y);
+  await page.mouse.down();
+  await page.mouse.move(x - left * box.width * 0.36, y - forward * box.height * 0.36, { steps: 3 });
+  return () => page.mouse.up();
+}
+
+/** How many colours a picture has, and the share of the commonest. */
+export function colours(png) {
+  const image = decode(png);
+  const counts = new Map();
+  for (let at = 0; at < image.data.length; at += image.channels) {
+    const colour = (image.data[at] << 16) | (image.data[at + 1] << 8) | image.data[at + 2];
+    counts.set(colour, (counts.get(colour) ?? 0) + 1);
+  }
+  const commonest = [...counts.values()].reduce((most, count) => Math.max(most, count), 0);
+  return { colours: counts.size, background: commonest / (image.width * image.height) };
+}
+
+/** A PNG of 8 bits a channel, as browsers make them. */
+function decode(png) {
+  let [width, height, channels] = [0, 0, 3];
+  const parts = [];
+  for (let at = 8; at < png.length; ) {
+    const length = png.readUInt32BE(at);
+    const type = png.toString("latin1", at + 4, at + 8);
+    const data = png.subarray(at + 8, at + 8 + length);
+    if (type === "IHDR") [width, height, channels] = [data.readUInt32BE(0), data.readUInt32BE(4), data[9] === 6 ? 4 : 3];
+    if (type === "IDAT") parts.push(data);
+    at += 12 + length;
+  }
+  const raw = inflateSync(Buffer.concat(parts));
+  const stride = width * channels;
+  const data = Buffer.alloc(height * stride);
+  for (let row = 0; row < height; row++) {
+    const filter = raw[row * (stride + 1)];
+    for (let x = 0; x < stride; x++) {
+      const left = x >= channels ? data[row * stride + x - channels] : 0;
+      const up = row > 0 ? data[(row - 1) * stride + x] : 0;
+      const corner = x >= channels && row > 0 ? data[(row - 1) * stride + x - channels] : 0;
+      const nearest = () => {
+        const [a, b, c] = [left, up, corner].map((value) => Math.abs(left + up - corner - value));
+        return a <= b && a <= c ? left : b <= c ? up : corner;
+      };
+      const guess = [0, left, up, (left + up) >> 1, filter === 4 ? nearest() : 0][filter];
+      data[row * stride + x] = raw[row * (stride + 1) + 1 + x] + guess;
+    }
+  }
+  return { width, height, channels, data };
+}

@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer, get } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { browser, choose, closeBrowser, Daemon, enableDrive, open, until } from "./harness.mjs";
+
+after(closeBrowser);
+
+const AXE = await readFile(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
+const SHOTS = fileURLToPath(new URL("../shots/", import.meta.url));
+
+/** What axe finds that matters. */
+async function faults(page) {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => globalThis.axe.run());
+  return violations.filter(({ impact }) => impact === "serious" || impact === "critical").map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target).slice(0, 4).join(" ")}`);
+}
+
+for (const colorScheme of ["light", "dark"]) {
+  test(`all panels are accessible, ${colorScheme}`, async (t) => {
+    const daemon = await Daemon.start(t);
+    await until("the robot maps", async () => (await daemon.post("g1", { type: "Mapping", op: "start" })).ok);
+    await mkdir(SHOTS, { recursive: true });
+    const page = await open(t, daemon, { colorScheme });
+    for (const robot of ["vacuum", "g1"]) {
+      await choose(page, robot);
+      if (robot === "g1") await page.locator("canvas:not([data-points='0'])").waitFor();
+      assert.deepEqual(await faults(page), [], robot);
+      await page.screenshot({ path: join(SHOTS, `${robot}-${colorScheme}.png`) });
+    }
+    for (const name of ["Map", "Teaching", "Robots"]) assert.equal(await page.getByRole("region", { name, exact: true }).count(), 1, name);
+    await choose(page, "vacuum");
+    assert.equal(await page.getByRole("region", { name: "Drive", exact: true }).count(), 1);
+    assert.equal(await page.getByRole("region", { name: "Teaching", exact: true }).count(), 0, "panels follow capabilities");
+  });
+}
+
+test("a phone has it all without scrolling sideways", async (t) => {
+  const daemon = await Daemon.start(t);
+  await mkdir(SHOTS, { recursive: true });
+  const page = await open(t, daemon, { width: 375, height: 812, hasTouch: true });
+  for (const [robot, panels] of [["vacuum", ["Drive", "Map", "Robots"]], ["g1", ["Teaching", "Map", "Robots"]]]) {
+    await choose(page, robot);
+    for (const panel of panels) {
+      await page.getByRole("navigation").getByRole("button", { name: panel }).click();
+      await page.getByRole("region", { name: panel, exact: true }).waitFor();
+      const wide = await page.evaluate(() => Math.max(document.documentElement.scrollWidth, ...[...document.querySelectorAll(".page, main, section, .body")].map((box) => (box.scrollWidth > box.clientWidth ? box.getBoundingClientRect().left + box.scrollWidth : 0))));
+      assert.ok(wide <= 375, `${panel} is ${wide} wide`);
+      const stop = await page.getByRole("button", { name: "STOP" }).boundingBox();
+      assert.ok(stop.y + stop.height <= 812 && stop.width > 300, "STOP is in reach");
+      assert.deepEqual(await faults(page), [], panel);
+      await page.screenshot({ path: join(SHOTS, `phone-${robot}-${panel.toLowerCase()}.png`) });
+    }
+  }
+});
+
+test("a daemon that is gone is obvious within a second or so, and found again", async (t) => {
+  const daemon = await Daemon.start(t);
+  const page = await open(t, daemon, { expectErrors: true });
+  const { address } = daemon;
+  const began = performance.now();
+  await daemon.kill("SIGKILL");
+  await page.getByRole("alert").filter({ hasText: "Connection to Sinew lost" }).waitFor();
+  assert.ok(performance.now() - began < 2500, "it took too long");
+  assert.ok(await page.getByRole("button", { name: "Dock" }).isDisabled());
+  assert.ok(await page.getByRole("button", { name: "STOP" }).isEnabled());
+  assert.deepEqual(await faults(page), []);
+  await page.getByRole("button", { name: "STOP" }).click();
+  await page.getByRole("alert").filter({ hasText: "STOP did not reach Sinew" }).waitFor();
+  await daemon.run(address);
+  await page.getByRole("status").filter({ hasText: "Live" }).waitFor();
+  await enableDrive(page);
+  await until("it can be driven again", async () => (await daemon.robot("vacuum")).stopped_by === null);
+});
+
+test("of two tabs one has the controls, and the other may take them", async (t) => {
+  const daemon = await Daemon.start(t);
+  const [one, two] = [await open(t, daemon), await open(t, daemon)];
+  await enableDrive(one);
+  await one.keyboard.down("KeyW");
+  await until("the robot drives", () => daemon.moves("vacuum"));
+  await two.getByRole("radio", { name: /^LED 7/ }).click();
+  await two.getByRole("alert").filter({ hasText: "Take control to do it anyway." }).waitFor();
+  await two.getByRole("button", { name: "Take control" }).click();
+  await daemon.stands("vacuum");
+  await one.keyboard.up("KeyW");
+  await until("the first tab knows", () => one.getByRole("button", { name: "Take control" }).isEnabled());
+  await two.getByRole("radio", { name: /^LED 7/ }).click();
+  await until("the light is red", async () => (await daemon.robot("vacuum")).state.led === 7);
+});
+
+test("a token is asked for where one is needed, and kept for the tab", async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), "sinew-token-"));
+  t.after(() => rm(directory, { recursive: true }));
+  const file = join(directory, "tokens");
+  await writeFile(file, "control all-of-it-c0ntrol\nread only-look-at-r3ad\n", { mode: 0o600 });
+  const daemon = await Daemon.start(t, { robots: ["--vacuum", "sim:"], http: "0.0.0.0:0", more: ["--token-file", file] });
+  // Loopback alone needs none.
+  daemon.address = daemon.address.replace("0.0.0.0", "127.0.0.1");
+  daemon.url = `http://${daemon.address}/`;
+  const page = await open(t, daemon, { expectErrors: true });
+  const logIn = async (token) => {
+    await page.getByLabel("Token").fill(token);
+    await page.getByRole("button", { name: "Log in" }).click();
+  };
+  assert.equal(await page.getByRole("region", { name: "Drive" }).count(), 0);
+  await logIn("no-such-token-at-all");
+  await page.getByText("This token is not right.").waitFor();
+  await logIn("only-look-at-r3ad");
+  await page.getByRole("region", { name: "Drive" }).waitFor();
+  assert.ok(await page.getByRole("button", { name: "Take control" }).isDisabled(), "it may look, not control");
+  await page.reload();
+  await page.getByRole("region", { name: "Drive" }).waitFor();
+  const kept = await page.evaluate(() => [JSON.stringify(localStorage), document.cookie, location.href].join());
+  assert.doesNotMatch(kept, /r3ad/);
+});
+
+test("pages of other origins can neither look nor command", async (t) => {
+  const daemon = await Daemon.start(t);
+  const answer = await fetch(daemon.url);
+  const policy = answer.headers.get("content-security-policy");
+  assert.match(policy, /default-src 'none'/);
+  assert.doesNotMatch(policy, /unsafe/);
+  assert.equal(answer.headers.get("x-content-type-options"), "nosniff");
+  const tag = answer.headers.get("etag");
+  assert.equal((await fetch(daemon.url, { headers: { "if-none-match": tag } })).status, 304);
+  const [, script] = (await answer.text()).match(/src="(\/assets\/[^"]+)"/);
+  assert.match((await fetch(new URL(script, daemon.url))).headers.get("cache-control"), /immutable/);
+
+  const context = await (await browser(t)).newContext();
+  t.after(() => context.close());
+  const page = await context.newPage();
+  const elsewhere = createServer((_, answer) => answer.setHeader("content-type", "text/html").end("<title>elsewhere</title>"));
+  await new Promise((done) => elsewhere.listen(0, "127.0.0.1", done));
+  t.after(() => elsewhere.close());
+  await page.goto(`http://127.0.0.1:${elsewhere.address().port}/`);
+  const tried = await page.evaluate(async (url) => {
+    const outcome = (promise) => promise.then(() => "in", () => "out");
+    const command = { method: "POST", mode: "no-cors", body: '{"type":"ComponentControl","id":"led","action":{"type":"Configure","config":{"state":{"U8":9}}}}' };
+    const socket = new WebSocket(`${url.replace("http", "ws")}ws`);
+    const opened = new Promise((done) => ((socket.onopen = () => done("in")), (socket.onerror = () => done("out"))));
+    return {
+      read: await outcome(fetch(`${url}api/v1/robots`)),
+      command: await outcome(fetch(`${url}api/v1/robots/vacuum/commands`, command)),
+      socket: await opened,
+    };
+  }, daemon.url);
+  assert.deepEqual([tried.read, tried.socket], ["out", "out"]);
+  assert.notEqual((await daemon.robot("vacuum")).state.led, 9);
+  // A name that leads here without being known, as DNS can make any name do.
+  for (const path of ["", "api/v1/robots"]) {
+    const status = await new Promise((done) => get(daemon.url + path, { headers: { host: "elsewhere.test" } }, (answer) => done(answer.statusCode)));
+    assert.equal(status, 403, path);
+  }
+});
