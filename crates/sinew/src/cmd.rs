@@ -16,6 +16,8 @@ mod discover;
 mod doctor;
 #[cfg(feature = "tools")]
 mod encode;
+#[cfg(feature = "capture")]
+mod inspect;
 #[cfg(feature = "tools")]
 mod man;
 #[cfg(feature = "g1")]
@@ -54,6 +56,8 @@ pub(crate) enum Command {
     Decode(decode::Args),
     #[cfg(feature = "tools")]
     Encode(encode::Args),
+    #[cfg(feature = "capture")]
+    Inspect(inspect::Args),
     #[cfg(feature = "sim")]
     Demo(demo::Args),
     #[cfg(feature = "daemon")]
@@ -115,6 +119,8 @@ impl Command {
             Command::Decode(args) => decode::run(&args, json),
             #[cfg(feature = "tools")]
             Command::Encode(args) => encode::run(args, json),
+            #[cfg(feature = "capture")]
+            Command::Inspect(args) => inspect::run(&args, json),
             #[cfg(feature = "sim")]
             Command::Demo(args) => demo::run(&args, json),
             #[cfg(feature = "daemon")]
