@@ -1,5 +1,5 @@
-//! Benches: the codecs, the reduction of recordings and maps, with numpy to compare against where it
-//! can be had, then the daemon.
+//! Benches: the codecs, the reduction of recordings, maps and captures, with numpy to compare against
+//! where it can be had, then the daemon.
 
 use std::{env, path::PathBuf, process::Command};
 
@@ -15,9 +15,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     if python.is_none() {
         println!("numpy will not be compared: neither found nor installed");
     }
-    for (package, name) in
-        [("sinew-wire", "wire"), ("sinew-robot", "reduce"), ("sinew-robot", "maps")]
-    {
+    for (package, name) in [
+        ("sinew-wire", "wire"),
+        ("sinew-robot", "reduce"),
+        ("sinew-robot", "maps"),
+        ("sinew-capture", "inspect"),
+    ] {
         let mut bench = cargo(["bench", "-p", package, "--bench", name, "--"]);
         if let Some(python) = &python {
             bench.env("SINEW_BENCH_PYTHON", python);

@@ -151,7 +151,7 @@ impl Capture {
 
     /// The next record; none at the end, of which [`end`](Self::end) tells.
     #[inline]
-    pub fn next(&mut self) -> Option<Record<'_>> {
+    pub fn next_record(&mut self) -> Option<Record<'_>> {
         if self.end.is_some() {
             return None;
         }

@@ -62,7 +62,8 @@ pub struct Flow {
     pub cycle: Option<Cycle>,
 }
 
-/// What became of numbers that should count up, of both senders together.
+/// What became of numbers that should count up: of both senders of DTLS records together, of teaching
+/// datagrams of the sender that asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sequence {
     /// Numbers that did not come.

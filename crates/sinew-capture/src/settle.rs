@@ -128,9 +128,11 @@ fn valid(entry: &Entry) -> u64 {
 }
 
 fn described(flow: &Flow, entry: &Entry, start: i64, cycle: Option<Cycle>) -> report::Flow {
-    let sequences = match &entry.detail {
-        Detail::Dtls(dtls) => Some(&dtls.sequences),
-        Detail::Teach(taught) => Some(&taught.sequences),
+    let sequence = match &entry.detail {
+        Detail::Dtls(dtls) => Some(sequence(&dtls.sequences)),
+        Detail::Teach(taught) => {
+            Some(sequence(std::slice::from_ref(verdict::counting(&taught.sequences))))
+        }
         _ => None,
     };
     let lines = flow.lines.as_ref().map(|lines| {
@@ -148,13 +150,13 @@ fn described(flow: &Flow, entry: &Entry, start: i64, cycle: Option<Cycle>) -> re
         first: entry.first.saturating_sub(start),
         last: entry.last.saturating_sub(start),
         sizes: entry.sizes.groups(),
-        sequence: sequences.map(sequence),
+        sequence,
         cycle,
     }
 }
 
-fn sequence(both: &[Sequences; 2]) -> Sequence {
-    let sum = |of: fn(&Sequences) -> u64| both.iter().map(of).fold(0, u64::saturating_add);
+fn sequence(sides: &[Sequences]) -> Sequence {
+    let sum = |of: fn(&Sequences) -> u64| sides.iter().map(of).fold(0, u64::saturating_add);
     Sequence {
         missing: sum(|one| one.missing),
         repeats: sum(|one| one.repeats),

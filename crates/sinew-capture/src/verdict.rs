@@ -26,11 +26,11 @@ pub struct Verdict {
     pub records: u64,
     /// Those whose length field fits.
     pub lengths_fit: u64,
-    /// First number of the side that sent more.
+    /// First number of the side that sent more; of teaching datagrams, of the side that asks.
     pub first_sequence: u64,
     /// Its last number.
     pub last_sequence: u64,
-    /// Numbers of either side that are missing.
+    /// Numbers that are missing: of DTLS records of either side, of teaching datagrams of the side that asks.
     pub sequence_gaps: u64,
     /// Those whose CRC-32 is right.
     pub crc_valid: u64,
@@ -92,6 +92,14 @@ pub(crate) fn of(
         Detail::Teach(taught) if taught.valid > 0 => Some(real(taught, misfits, flow)),
         _ => None,
     }
+}
+
+/// The side of teaching datagrams that counts: answers carry their request's number and one, so that
+/// the numbers of a side that answers are no count.
+pub(crate) fn counting(both: &[Sequences; 2]) -> &Sequences {
+    let [there, back] = both;
+    let is_back = back.count > 0 && (there.count == 0 || back.missing < there.missing);
+    if is_back { back } else { there }
 }
 
 /// The side that sent more, and what both miss.
@@ -205,7 +213,8 @@ fn spread(records: u64, (rarest, commonest): (u32, u32), used: usize, chi: f64) 
 fn real(taught: &Taught, misfits: u64, flow: usize) -> Verdict {
     let fit = taught.total();
     let records = fit + misfits;
-    let (numbers, gaps) = busier(&taught.sequences);
+    let numbers = counting(&taught.sequences);
+    let gaps = numbers.missing;
     // They were moved up to have room below.
     let (first, last) = (numbers.first & 0xFFFF, numbers.last & 0xFFFF);
     let entropy = taught.sample.entropy();
@@ -229,7 +238,7 @@ fn real(taught: &Taught, misfits: u64, flow: usize) -> Verdict {
         grouped(taught.compact)
     ));
     reason(format!(
-        "Numbers: the side that sent more counts {} to {}; {} of both sides are missing.",
+        "Numbers: the side that counts sends {} to {}; {} are missing.",
         grouped(first),
         grouped(last),
         grouped(gaps)

@@ -154,7 +154,7 @@ fn analyse(
 ) -> Report {
     let mut analysis = Analysis::new(filter.clone());
     let mut count = 0_u64;
-    while let Some(record) = capture.next() {
+    while let Some(record) = capture.next_record() {
         analysis.take(&record, &mut look);
         count += 1;
         if count.is_multiple_of(STRIDE) {
