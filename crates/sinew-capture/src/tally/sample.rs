@@ -1,7 +1,7 @@
 //! How evenly bytes are spread.
 
 /// Bytes that are counted of a flow, and of each payload.
-const MOST: u64 = 1 << 20;
+const MOST: u64 = 1 << 16;
 const EACH: usize = 256;
 
 /// How often each byte occurred in a sample of payloads.

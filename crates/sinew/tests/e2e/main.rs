@@ -39,6 +39,8 @@ mod g1;
 #[path = "../snapshots/golden.rs"]
 mod golden;
 mod http;
+#[cfg(all(feature = "capture", feature = "webrtc"))]
+mod inspect;
 #[cfg(feature = "g1")]
 mod library;
 mod lidar;
