@@ -9,15 +9,15 @@ use crate::{take_byte, take_bytes, vectors};
 
 /// A small file of each format, with payloads of each protocol that there are vectors of.
 pub fn seeds() -> Vec<Vec<u8>> {
-    let mut payloads = vectors::hex_members("teach.json", &["hex"]);
-    payloads.extend(vectors::hex_members("gd32.json", &["hex"]));
+    let mut payloads = vectors::hex_members("teach.json", &["documented", "compact"]);
+    payloads.extend(vectors::hex_members("gd32.json", &["frame"]));
     payloads.truncate(24);
     let mut record = vec![0x17, 0xFE, 0xFD, 0, 1, 0, 0, 0, 0, 1, 9, 0, 20];
     record.extend([0x5A; 20]);
     payloads.push(record);
     payloads.push([&[0, 1, 0, 0, 0x21, 0x12, 0xA4, 0x42][..], &[7; 12]].concat());
     let packets: Vec<_> = payloads.iter().map(|payload| datagram(payload)).collect();
-    let serial = vectors::hex_members("gd32.json", &["hex"]).concat();
+    let serial = vectors::hex_members("gd32.json", &["frame"]).concat();
     let hex: String = serial.iter().take(200).map(|byte| format!("{byte:02X} ")).collect();
     let log = format!("# a log\n0,GPIO_INIT,1\n10,TX,{hex}\n20,RX,{hex}\n");
     vec![pcap(101, &packets), pcapng(&packets), log.into_bytes(), serial]
