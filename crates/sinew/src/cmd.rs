@@ -204,6 +204,7 @@ fn duration(text: &str) -> Result<std::time::Duration, String> {
 }
 
 /// A number, decimal or 0x.
+#[cfg(any(feature = "daemon", feature = "tools"))]
 fn number<T: TryFrom<u32>>(text: &str) -> Result<T, String> {
     let parsed = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
         Some(digits) => u32::from_str_radix(digits, 16),

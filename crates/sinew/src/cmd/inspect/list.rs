@@ -1,6 +1,6 @@
 //! A line for each payload.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 
 use serde_json::json;
 use sinew_capture::Sight;
@@ -8,13 +8,18 @@ use sinew_capture::Sight;
 use crate::output::{printable, printable_json};
 
 pub(super) struct List {
-    out: BufWriter<io::Stdout>,
+    out: Box<dyn Write>,
     json: bool,
 }
 
 impl List {
     pub(super) fn new(json: bool) -> Self {
-        List { out: BufWriter::new(io::stdout()), json }
+        // What is captured right now is to be seen right now.
+        let out: Box<dyn Write> = match io::stdout().is_terminal() {
+            true => Box::new(io::stdout()),
+            false => Box::new(BufWriter::new(io::stdout())),
+        };
+        List { out, json }
     }
 
     pub(super) fn line(&mut self, sight: &Sight<'_>) -> anyhow::Result<()> {
