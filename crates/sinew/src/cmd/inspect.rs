@@ -8,7 +8,7 @@ use std::{
     cell::Cell,
     fs::File,
     io::{self, Read, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     rc::Rc,
     time::{Duration, Instant},
 };
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
 }
 
 /// Of several files one that cannot be read does not keep the others from being told.
-fn told(file: &PathBuf, error: &anyhow::Error, json: bool) -> io::Result<()> {
+fn told(file: &Path, error: &anyhow::Error, json: bool) -> io::Result<()> {
     say::fail(&format!("{error:#}"));
     if json {
         let error = serde_json::json!({ "code": "failed", "message": format!("{error:#}") });
@@ -95,7 +95,7 @@ fn told(file: &PathBuf, error: &anyhow::Error, json: bool) -> io::Result<()> {
 
 fn inspect(
     args: &Args,
-    file: &PathBuf,
+    file: &Path,
     filter: &Filter,
     json: bool,
     is_further: bool,
@@ -166,7 +166,7 @@ fn analyse(
 }
 
 /// Opens a file, and counts what is read of it; with its length where it has one.
-fn open(file: &PathBuf, read: &Rc<Cell<u64>>) -> anyhow::Result<(Counted, Option<u64>)> {
+fn open(file: &Path, read: &Rc<Cell<u64>>) -> anyhow::Result<(Counted, Option<u64>)> {
     if file.as_os_str() == "-" {
         return Ok((Counted(Box::new(io::stdin()), Rc::clone(read)), None));
     }

@@ -1,4 +1,7 @@
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -30,7 +33,7 @@ fn files() -> (TempDir, Vec<PathBuf>) {
     (dir, paths.to_vec())
 }
 
-fn text(path: &PathBuf) -> &str {
+fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 

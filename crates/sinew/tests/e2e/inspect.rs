@@ -8,6 +8,7 @@ use crate::{
     g1::Daemon,
     namespace::{self, HERE},
     support::{Dir, Process, Rig, run, sinew, until},
+    unitree::python::Python,
 };
 
 /// A capture of all that goes over loopback in this namespace.
@@ -44,7 +45,9 @@ impl Dump {
     /// How many frames tshark takes for a protocol; none without tshark.
     fn tshark(&self, protocol: &str) -> Option<u64> {
         let mut command = Command::new("tshark");
-        command.args(["-n", "-Y", protocol, "-r"]).arg(self.dir.join("dump.pcap"));
+        // Told to look for media on any port; it knows their ports from signalling otherwise.
+        command.args(["-n", "--enable-heuristic", "rtp_udp", "--enable-heuristic", "rtcp_udp"]);
+        command.args(["-Y", protocol, "-r"]).arg(self.dir.join("dump.pcap"));
         let Ok(output) = command.output() else {
             eprintln!("not compared: tshark is not installed (apt-get install tshark)");
             return None;
@@ -129,6 +132,32 @@ fn a_data_channel_is_not() {
             .map(|flow| flow["why"].to_string())
             .collect();
         assert!(whys.iter().any(|why| why.contains("cipher suite TLS_")), "{whys:?}");
+    });
+}
+
+#[test]
+fn a_connection_of_programs_written_elsewhere_is_what_tshark_says() {
+    let Some(python) = Python::set_up() else { return };
+    let name = "inspect::a_connection_of_programs_written_elsewhere_is_what_tshark_says";
+    namespace::inside(name, || {
+        namespace::add_addresses(0);
+        let Some(mut dump) = Dump::start() else { return };
+        let said = Process::spawn(&mut python.script("peers.py")).wait().ok().json();
+        assert_eq!(said["came"], 60);
+        dump.report(|report| packets(report).get("dtls") > Some(&120));
+        dump.end();
+        let report = dump.report(|_| true);
+        assert_eq!(verdicts(&report), ["dtls_taken_for_commands"], "{report}");
+        assert_eq!(report["verdicts"][0]["sequence_gaps"], 0);
+        let ours = packets(&report);
+        for (protocol, theirs) in
+            [("dtls", "dtls"), ("stun", "stun"), ("srtp", "rtp"), ("srtcp", "rtcp")]
+        {
+            assert!(ours.get(protocol) > Some(&0), "{protocol}: {ours:?}");
+            if let Some(theirs) = dump.tshark(theirs) {
+                assert_eq!(ours.get(protocol), Some(&theirs), "{protocol}");
+            }
+        }
     });
 }
 
