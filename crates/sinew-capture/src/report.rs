@@ -107,7 +107,7 @@ pub struct Command {
     pub rate_hz: f64,
     /// Its part of the flow's commands.
     pub share: f64,
-    /// Seconds from one to the next: average, and how far from it as a rule.
+    /// Seconds from one to the next of the same sender: average, and how far from it as a rule.
     pub interval: Option<(f64, f64)>,
     /// Answers, where they can be told from requests.
     pub answers: Option<Answers>,

@@ -20,7 +20,9 @@ pub(crate) struct Row {
     pub(crate) max: u32,
     /// For how far sizes are from their average.
     squares: f64,
-    pub(crate) last: i64,
+    /// When each side sent it last.
+    last: [Option<i64>; 2],
+    /// From one to the next of the same side.
     pub(crate) intervals: Spread,
     /// Answers by the flow's second end to what the first asked, and the other way round.
     pub(crate) answers: [Answers; 2],
@@ -70,7 +72,7 @@ impl Commands {
             let Some(fewer) = left.checked_sub(1) else { return false };
             *left = fewer;
             *index = self.rows.len() as u16;
-            self.rows.push(Row::new(id, time));
+            self.rows.push(Row::new(id));
         }
         if let Some(row) = self.rows.get_mut(usize::from(*index)) {
             row.count(size, time, is_back);
@@ -96,7 +98,7 @@ impl Commands {
 }
 
 impl Row {
-    const fn new(id: u8, time: i64) -> Self {
+    const fn new(id: u8) -> Self {
         const ANSWERS: Answers = Answers { asked: None, unanswered: 0, latency: Spread::new() };
         Row {
             id,
@@ -105,7 +107,7 @@ impl Row {
             min: u32::MAX,
             max: 0,
             squares: 0.0,
-            last: time,
+            last: [None; 2],
             intervals: Spread::new(),
             answers: [ANSWERS; 2],
         }
@@ -122,10 +124,10 @@ impl Row {
         if asks.asked.replace(time).is_some() {
             asks.unanswered += 1;
         }
-        if self.count > 0 {
-            self.intervals.take(seconds(time.saturating_sub(self.last)));
+        let last = self.last.get_mut(usize::from(is_back)).and_then(|last| last.replace(time));
+        if let Some(last) = last {
+            self.intervals.take(seconds(time.saturating_sub(last)));
         }
-        self.last = time;
         self.count += 1;
         self.bytes += u64::from(size);
         self.squares += f64::from(size).powi(2);
