@@ -14,7 +14,7 @@ use crate::{
     report::Report,
     settle,
     sight::{Sight, What},
-    tally::{Commands, Sample},
+    tally::Sample,
 };
 
 /// Payloads of a flow that are searched when they begin with nothing known.
@@ -165,8 +165,7 @@ impl Analysis {
         entry.count(time, frames, payload, length);
         detail(&mut entry.detail, &seen, payload, is_back, entry.packets, left);
         if let Some(id) = command {
-            let commands = entry.commands.get_or_insert_with(|| Box::new(Commands::new()));
-            commands.count(id, length, time, is_back, &mut left.rows);
+            entry.command(id, length, time, is_back, &mut left.rows);
         }
         let since = time.saturating_sub(self.start.unwrap_or(time));
         let number = self.number;
@@ -288,10 +287,7 @@ impl Analysis {
                 entry.count(time, (1, length as u64), payload, length);
             }
             match command {
-                Some(id) => {
-                    let commands = entry.commands.get_or_insert_with(|| Box::new(Commands::new()));
-                    commands.count(id, length, time, is_back, &mut left.rows);
-                }
+                Some(id) => entry.command(id, length, time, is_back, &mut left.rows),
                 None => plain(&mut entry.detail, payload, entry.packets, left),
             }
             let what = What::Piece(piece);

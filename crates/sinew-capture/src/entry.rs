@@ -22,6 +22,8 @@ pub(crate) struct Entry {
     pub(crate) front: Front,
     pub(crate) detail: Detail,
     pub(crate) commands: Option<Box<Commands>>,
+    /// Commands for which there was no room.
+    pub(crate) uncounted: u64,
 }
 
 /// The first bytes of the first payload.
@@ -106,6 +108,7 @@ impl Entry {
             front: Front::default(),
             detail: Detail::None,
             commands: None,
+            uncounted: 0,
         }
     }
 
@@ -121,10 +124,31 @@ impl Entry {
         }
     }
 
+    /// Counts a command, where there is room for its row.
+    #[inline]
+    pub(crate) fn command(
+        &mut self,
+        id: u8,
+        size: usize,
+        time: i64,
+        is_back: bool,
+        left: &mut usize,
+    ) {
+        if self.commands.is_none() && *left > 0 {
+            self.commands = Some(Box::new(Commands::new()));
+        }
+        let is_counted = self
+            .commands
+            .as_mut()
+            .is_some_and(|commands| commands.count(id, size, time, is_back, left));
+        self.uncounted += u64::from(!is_counted);
+    }
+
     /// Adds what was counted as another entry.
     pub(crate) fn add(&mut self, other: &Entry) {
         self.packets += other.packets;
         self.bytes += other.bytes;
+        self.uncounted += other.uncounted;
         if other.first < self.first {
             (self.first, self.front) = (other.first, other.front);
         }

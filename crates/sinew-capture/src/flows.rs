@@ -10,9 +10,9 @@ use crate::{
 };
 
 /// Flows that are told apart; packets of further ones are counted, not looked at.
-pub const MAX_FLOWS: usize = 1 << 16;
+pub const MAX_FLOWS: usize = 1 << 15;
 /// Flows of which more is kept than counts, and rows of commands.
-const MAX_DETAILS: usize = 1 << 12;
+const MAX_DETAILS: usize = 1 << 11;
 const MAX_SAMPLES: usize = 1 << 13;
 const MAX_ROWS: usize = 1 << 15;
 

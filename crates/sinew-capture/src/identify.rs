@@ -75,6 +75,19 @@ impl Protocol {
         }
     }
 
+    /// Whether more is kept of it than counts, where there is room.
+    pub(crate) const fn has_details(self) -> bool {
+        matches!(
+            self,
+            Protocol::Stun
+                | Protocol::Dtls
+                | Protocol::Teach
+                | Protocol::Srtp
+                | Protocol::Srtcp
+                | Protocol::Discovery
+        )
+    }
+
     /// What a command's byte is called; a record that passes for a teaching datagram has its names.
     pub(crate) fn command(self, id: u8) -> &'static str {
         match self {

@@ -127,9 +127,28 @@ pub struct Answers {
 impl Report {
     /// The report for programs.
     pub fn to_json(&self, file: &str) -> Map<String, Value> {
-        let flows: Vec<_> = self.flows.iter().map(Flow::to_json).collect();
-        let commands: Vec<_> = self.commands.iter().map(Command::to_json).collect();
-        let verdicts: Vec<_> = self.verdicts.iter().map(Verdict::to_json).collect();
+        let mut json = self.head(file);
+        let lists = [
+            ("flows", self.flows.iter().map(Flow::to_json).collect()),
+            ("commands", self.commands.iter().map(Command::to_json).collect()),
+            ("verdicts", self.verdicts.iter().map(Verdict::to_json).collect()),
+        ];
+        json.extend(lists.map(|(name, list)| (name.into(), Value::Array(list))));
+        json
+    }
+
+    /// The same as text, in parts, since all of it at once may be larger than what was counted.
+    pub fn json_parts(&self, file: &str) -> impl Iterator<Item = String> {
+        let head = Value::Object(self.head(file)).to_string();
+        let head = head.strip_suffix('}').unwrap_or(&head).to_owned();
+        std::iter::once(head)
+            .chain(list("flows", self.flows.iter().map(Flow::to_json)))
+            .chain(list("commands", self.commands.iter().map(Command::to_json)))
+            .chain(list("verdicts", self.verdicts.iter().map(Verdict::to_json)))
+            .chain(std::iter::once("}".into()))
+    }
+
+    fn head(&self, file: &str) -> Map<String, Value> {
         let members = [
             ("file", json!(file)),
             ("format", json!(self.format.to_string())),
@@ -137,9 +156,6 @@ impl Report {
             ("bytes", json!(self.bytes)),
             ("duration_s", json!(seconds(self.duration))),
             ("truncated", json!(self.is_truncated())),
-            ("flows", Value::Array(flows)),
-            ("commands", Value::Array(commands)),
-            ("verdicts", Value::Array(verdicts)),
         ];
         members.into_iter().map(|(name, value)| (name.into(), value)).collect()
     }
@@ -180,6 +196,19 @@ impl Command {
             "share": rounded(self.share, 1e9),
         })
     }
+}
+
+/// A further member of an object whose value is a list, in parts.
+fn list<'r>(
+    name: &str,
+    values: impl Iterator<Item = Value> + 'r,
+) -> impl Iterator<Item = String> + 'r {
+    let begin = std::iter::once(format!(",\"{name}\":["));
+    let values = values.enumerate().map(|(index, value)| match index {
+        0 => value.to_string(),
+        _ => format!(",{value}"),
+    });
+    begin.chain(values).chain(std::iter::once("]".into()))
 }
 
 /// Seconds to the microsecond.

@@ -23,7 +23,19 @@ const CYCLE: (usize, u64) = (3, 3);
 /// Makes a report of all that was counted.
 pub(crate) fn report(mut analysis: Analysis, capture: &Capture) -> Report {
     let start = analysis.start.unwrap_or(0);
-    let notes = notes(&analysis, capture);
+    let mut notes = notes(&analysis, capture);
+    let uncounted: u64 = analysis.flows.entries.iter().map(|entry| entry.uncounted).sum();
+    if uncounted > 0 {
+        let count = grouped(uncounted);
+        notes.push(format!("{count} commands are not in the tables: there are too many kinds."));
+    }
+    let is_bare =
+        |entry: &&Entry| entry.protocol.has_details() && matches!(entry.detail, Detail::None);
+    let bare = analysis.flows.entries.iter().filter(is_bare).count();
+    if bare > 0 {
+        let bare = grouped(bare as u64);
+        notes.push(format!("{bare} flows are only counted, without verdicts: there are too many."));
+    }
     let (mut flows, mut commands, mut verdicts) = (Vec::new(), Vec::new(), Vec::new());
     let mut entries: Vec<_> =
         std::mem::take(&mut analysis.flows.entries).into_iter().map(Some).collect();

@@ -79,6 +79,9 @@ pub(crate) fn text(entry: &Entry, lines: Option<Lines>) -> String {
             grouped(*questions),
             grouped(*answers)
         ),
+        (_, protocol) if protocol.has_details() => {
+            "its header and length; there are too many flows to say more of this one".into()
+        }
         (_, Protocol::Gd32 | Protocol::Delta2d) => line(entry, lines),
         (_, Protocol::Slam) => "two lengths, then JSON: the envelope of a G1's clouds".into(),
         (_, Protocol::Voxel) => "two lengths, then JSON: the envelope of a GO2's voxel map".into(),

@@ -4,10 +4,13 @@
 #[derive(Debug, Clone)]
 pub(crate) struct Commands {
     rows: Vec<Row>,
-    /// Which row a byte has; [`NONE`] has none.
-    index: [u16; 256],
+    /// Which row a byte has, where there are so many that looking through them takes longer.
+    index: Option<Box<[u16; 256]>>,
 }
 
+/// Rows that are looked through.
+const FEW: usize = 8;
+/// The place of a byte that has no row.
 const NONE: u16 = u16::MAX;
 
 /// A command.
@@ -49,7 +52,7 @@ pub(crate) struct Spread {
 
 impl Commands {
     pub(crate) const fn new() -> Self {
-        Commands { rows: Vec::new(), index: [NONE; 256] }
+        Commands { rows: Vec::new(), index: None }
     }
 
     pub(crate) fn rows(&self) -> &[Row] {
@@ -67,31 +70,66 @@ impl Commands {
         is_back: bool,
         left: &mut usize,
     ) -> bool {
-        let Some(index) = self.index.get_mut(usize::from(id)) else { return false };
-        if *index == NONE {
-            let Some(fewer) = left.checked_sub(1) else { return false };
-            *left = fewer;
-            *index = self.rows.len() as u16;
-            self.rows.push(Row::new(id));
-        }
-        if let Some(row) = self.rows.get_mut(usize::from(*index)) {
+        let place = match self.place(id) {
+            Some(place) => place,
+            None => {
+                let Some(fewer) = left.checked_sub(1) else { return false };
+                *left = fewer;
+                self.push(Row::new(id))
+            }
+        };
+        if let Some(row) = self.rows.get_mut(place) {
             row.count(size, time, is_back);
         }
         true
     }
 
+    #[inline]
+    fn place(&self, id: u8) -> Option<usize> {
+        match &self.index {
+            Some(index) => {
+                let place = index.get(usize::from(id)).filter(|place| **place != NONE);
+                place.map(|place| usize::from(*place))
+            }
+            None => self.rows.iter().position(|row| row.id == id),
+        }
+    }
+
+    fn push(&mut self, row: Row) -> usize {
+        let place = self.rows.len();
+        if place < FEW {
+            // Most flows that pass for some with commands have one or two.
+            self.rows.reserve_exact(1);
+        }
+        let id = usize::from(row.id);
+        self.rows.push(row);
+        if self.index.is_none() && self.rows.len() > FEW {
+            let mut index = Box::new([NONE; 256]);
+            for (row, place) in self.rows.iter().zip(0..) {
+                if let Some(entry) = index.get_mut(usize::from(row.id)) {
+                    *entry = place;
+                }
+            }
+            self.index = Some(index);
+        } else if let Some(entry) = self.index.as_mut().and_then(|index| index.get_mut(id)) {
+            *entry = place as u16;
+        }
+        place
+    }
+
     /// Adds what was counted elsewhere. Latencies stay those of this side.
     pub(crate) fn add(&mut self, other: &Self) {
         for more in &other.rows {
-            let Some(index) = self.index.get_mut(usize::from(more.id)) else { continue };
-            if *index == NONE {
-                *index = self.rows.len() as u16;
-                self.rows.push(*more);
-            } else if let Some(row) = self.rows.get_mut(usize::from(*index)) {
-                row.count += more.count;
-                row.bytes += more.bytes;
-                row.squares += more.squares;
-                (row.min, row.max) = (row.min.min(more.min), row.max.max(more.max));
+            match self.place(more.id).and_then(|place| self.rows.get_mut(place)) {
+                None => {
+                    self.push(*more);
+                }
+                Some(row) => {
+                    row.count += more.count;
+                    row.bytes += more.bytes;
+                    row.squares += more.squares;
+                    (row.min, row.max) = (row.min.min(more.min), row.max.max(more.max));
+                }
             }
         }
     }

@@ -24,6 +24,39 @@ fn flows_beyond_the_limit_are_counted() {
 }
 
 #[test]
+fn flows_without_room_for_details_are_said() {
+    let mut random = fastrand::Rng::with_seed(6);
+    let packets: Vec<_> = (0..3000_u16)
+        .map(|n| {
+            let mut packet = write::udp(ENDS, &write::record(&mut random, 7, 20));
+            packet[12..14].copy_from_slice(&n.to_be_bytes());
+            (u64::from(n), packet)
+        })
+        .collect();
+    let report = inspect(&write::pcap(101, &packets));
+    assert_eq!((report.flows.len(), report.verdicts.len()), (3000, 2048));
+    assert!(report.flows.iter().all(|flow| flow.protocol.name() == "dtls"));
+    assert!(report.notes[0].contains("952 flows are only counted"), "{:?}", report.notes);
+}
+
+#[test]
+fn rows_of_commands_beyond_the_limit_are_counted() {
+    let mut random = fastrand::Rng::with_seed(6);
+    let packets: Vec<_> = (0..40_000_u64)
+        .map(|n| {
+            let mut packet = write::udp(ENDS, &write::record(&mut random, n % 256, 20));
+            packet[12..14].copy_from_slice(&((n / 256) as u16).to_be_bytes());
+            (n, packet)
+        })
+        .collect();
+    let report = inspect(&write::pcap(101, &packets));
+    let counted: u64 = report.commands.iter().map(|row| row.count).sum();
+    assert_eq!(counted, 32_768);
+    assert!(report.notes[0].contains("7,232 commands are not"), "{:?}", report.notes);
+    assert_eq!(report.packets, 40_000);
+}
+
+#[test]
 fn pieces_of_many_datagrams_are_bounded() {
     let packets: Vec<_> = (0..5000_u16)
         .map(|n| {

@@ -145,7 +145,10 @@ fn a_port_is_a_hint_and_only_where_bytes_say_nothing() {
 #[test]
 fn reports_for_programs_have_these_members_and_no_others() {
     let mut random = fastrand::Rng::with_seed(8);
-    let report = of(&[&write::record(&mut random, 4, 50)]).to_json("a.pcap");
+    let report =
+        of(&[&write::record(&mut random, 4, 50), b"x", &write::record(&mut random, 5, 50)]);
+    let parts: String = report.json_parts("a.pcap").collect();
+    let report = report.to_json("a.pcap");
     let members = |value: &serde_json::Value| {
         value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")
     };
@@ -168,5 +171,7 @@ fn reports_for_programs_have_these_members_and_no_others() {
          sequence_gaps text"
     );
     assert_eq!(report["file"], "a.pcap");
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&parts).unwrap(), report);
+    assert_eq!(report["flows"].as_array().unwrap().len(), 2);
     assert_eq!(report["verdicts"][0]["kind"], "dtls_taken_for_commands");
 }

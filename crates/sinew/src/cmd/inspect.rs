@@ -134,8 +134,12 @@ fn inspect(
     if let Some(list) = list {
         list.finish()?;
     } else if json {
-        let mut out = io::stdout().lock();
-        writeln!(out, "{}", printable_json(&serde_json::Value::Object(report.to_json(&name))))?;
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        for part in report.json_parts(&name) {
+            out.write_all(printable_json(&part).as_bytes())?;
+        }
+        writeln!(out)?;
+        out.flush()?;
     } else {
         text::print(&printable(&name), &report, is_further)?;
     }
