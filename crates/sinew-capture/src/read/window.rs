@@ -4,6 +4,8 @@ use std::io::{self, Read};
 
 /// The window's size: a longest packet with its headers fits.
 const SIZE: usize = 512 << 10;
+/// What is read at once: it stays in a core's cache until it was looked at.
+const CHUNK: usize = 128 << 10;
 
 /// The bytes of a stream that are looked at, in a buffer that never grows.
 pub(super) struct Window {
@@ -38,7 +40,8 @@ impl Window {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
         while self.end < wanted && !self.over {
-            let Some(room) = self.buffer.get_mut(self.end..) else { break };
+            let until = (self.end + CHUNK).min(SIZE);
+            let Some(room) = self.buffer.get_mut(self.end..until) else { break };
             match self.source.read(room) {
                 Ok(0) => self.over = true,
                 Ok(count) => self.end = (self.end + count).min(SIZE),
