@@ -1,10 +1,11 @@
-//! What must hold for every input of `sinew-wire`, for every motion and every map from a file, and for
+//! What must hold for every input of `sinew-wire`, for every motion, map and capture from a file, and for
 //! everything that a client sends a simulated G1, and a driver that looks for an input that breaks it.
 //!
 //! Each target has seeds from `vectors/` and an `exercise` that panics when an
 //! invariant fails. The same targets run under the mutation [`driver`] and
 //! under libFuzzer (`fuzz_targets/`, feature `coverage`).
 
+pub mod capture;
 pub mod delta2d;
 pub mod driver;
 pub mod explain;
@@ -47,6 +48,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "session", seeds: session::seeds, exercise: session::exercise },
     Target { name: "sangam", seeds: sangam::seeds, exercise: sangam::exercise },
     Target { name: "map", seeds: map::seeds, exercise: map::exercise },
+    Target { name: "capture", seeds: capture::seeds, exercise: capture::exercise },
     Target { name: "explain", seeds: explain::seeds, exercise: explain::exercise },
 ];
 

@@ -1,5 +1,5 @@
-//! Benches: the codecs, the reduction of recordings and maps, with numpy to compare against where it
-//! can be had, a map to WebSockets, then the daemon.
+//! Benches: the codecs, the reduction of recordings, maps and captures, with numpy to compare against
+//! where it can be had, a map to WebSockets, then the daemon.
 
 use std::{env, path::PathBuf, process::Command};
 
@@ -20,6 +20,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         ("sinew-robot", "reduce"),
         ("sinew-robot", "maps"),
         ("sinew-server", "map"),
+        ("sinew-capture", "inspect"),
     ] {
         let mut bench = cargo(["bench", "-p", package, "--bench", name, "--"]);
         if let Some(python) = &python {

@@ -16,6 +16,8 @@ mod discover;
 mod doctor;
 #[cfg(feature = "tools")]
 mod encode;
+#[cfg(feature = "capture")]
+mod inspect;
 #[cfg(feature = "tools")]
 mod man;
 #[cfg(feature = "g1")]
@@ -54,6 +56,8 @@ pub(crate) enum Command {
     Decode(decode::Args),
     #[cfg(feature = "tools")]
     Encode(encode::Args),
+    #[cfg(feature = "capture")]
+    Inspect(inspect::Args),
     #[cfg(feature = "sim")]
     Demo(demo::Args),
     #[cfg(feature = "daemon")]
@@ -117,6 +121,8 @@ impl Command {
             Command::Decode(args) => decode::run(&args, json),
             #[cfg(feature = "tools")]
             Command::Encode(args) => encode::run(args, json),
+            #[cfg(feature = "capture")]
+            Command::Inspect(args) => inspect::run(&args, json),
             #[cfg(feature = "sim")]
             Command::Demo(args) => demo::run(&args, json),
             #[cfg(feature = "daemon")]
@@ -200,6 +206,7 @@ fn duration(text: &str) -> Result<std::time::Duration, String> {
 }
 
 /// A number, decimal or 0x.
+#[cfg(any(feature = "daemon", feature = "tools"))]
 fn number<T: TryFrom<u32>>(text: &str) -> Result<T, String> {
     let parsed = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
         Some(digits) => u32::from_str_radix(digits, 16),

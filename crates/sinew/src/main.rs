@@ -18,7 +18,7 @@ mod name;
 mod output;
 #[cfg(feature = "daemon")]
 mod phrases;
-#[cfg(feature = "daemon")]
+#[cfg(any(feature = "capture", feature = "daemon"))]
 mod progress;
 #[cfg(feature = "daemon")]
 mod report;

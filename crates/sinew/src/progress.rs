@@ -1,9 +1,10 @@
 //! How far something is that lasts: in place on a terminal, a line for each step in a pipe.
 
+#[cfg(feature = "daemon")]
+use std::time::Duration;
 use std::{
     env,
     io::{self, IsTerminal, Write},
-    time::Duration,
 };
 #[cfg(feature = "g1")]
 use std::{
@@ -13,9 +14,11 @@ use std::{
     time::Instant,
 };
 
+#[cfg(feature = "daemon")]
+use crate::say::say;
 use crate::{
     output::printable,
-    say::{self, columns, cut, say, width},
+    say::{self, columns, cut, width},
 };
 
 /// A bar has at most so many columns, and is left out when it would have fewer.
@@ -40,6 +43,7 @@ impl Progress {
     }
 
     /// A step began. In place, [`show`](Self::show) will tell.
+    #[cfg(feature = "daemon")]
     pub(crate) fn begin(&mut self, what: &str) {
         if self.in_place {
             self.show(what, None);
@@ -113,6 +117,7 @@ fn bar(part: f64, room: usize) -> String {
 }
 
 /// A time beside the whole: `1.2 of 3.0 s`, and how much that is.
+#[cfg(feature = "daemon")]
 pub(crate) fn clock(elapsed: Duration, whole: Option<Duration>) -> (String, Option<f64>) {
     let seconds = elapsed.as_secs_f64();
     let Some(whole) = whole.map(|whole| whole.as_secs_f64()).filter(|whole| *whole > 0.0) else {

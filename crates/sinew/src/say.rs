@@ -8,7 +8,7 @@ use std::{
 };
 
 use anstyle::Style;
-#[cfg(feature = "daemon")]
+#[cfg(any(feature = "capture", feature = "daemon"))]
 use unicode_width::UnicodeWidthChar;
 use unicode_width::UnicodeWidthStr;
 
@@ -30,13 +30,13 @@ pub(crate) fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
-#[cfg(feature = "daemon")]
+#[cfg(any(feature = "capture", feature = "daemon"))]
 pub(crate) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
 /// Tells in a line what happened.
-#[cfg(feature = "daemon")]
+#[cfg(any(feature = "capture", feature = "daemon"))]
 pub(crate) fn say(text: &str) {
     if !is_quiet() {
         note(text);
@@ -82,7 +82,7 @@ pub(crate) fn width(text: &str) -> usize {
 }
 
 /// As much of a text as fits.
-#[cfg(feature = "daemon")]
+#[cfg(any(feature = "capture", feature = "daemon"))]
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     let mut taken = 0;
     let fits = |c: &char| {

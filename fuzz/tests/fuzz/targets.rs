@@ -30,6 +30,11 @@ fn gd32_holds_for_seeds_and_2000_mutations() {
 }
 
 #[test]
+fn capture_holds_for_seeds_and_2000_mutations() {
+    holds("capture");
+}
+
+#[test]
 fn teach_holds_for_seeds_and_2000_mutations() {
     holds("teach");
 }

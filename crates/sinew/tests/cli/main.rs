@@ -10,6 +10,8 @@ mod encode;
 mod golden;
 #[cfg(all(feature = "daemon", feature = "g1", feature = "sim"))]
 mod help;
+#[cfg(feature = "capture")]
+mod inspect;
 #[cfg(all(feature = "daemon", feature = "g1"))]
 mod map;
 mod shell;

@@ -41,6 +41,8 @@ mod golden;
 #[cfg(feature = "maps")]
 mod ground;
 mod http;
+#[cfg(all(feature = "capture", feature = "webrtc"))]
+mod inspect;
 #[cfg(feature = "g1")]
 mod library;
 mod lidar;

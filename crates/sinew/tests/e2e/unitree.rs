@@ -1,7 +1,7 @@
 //! A G1 over WebRTC and programs that were written elsewhere: the package people use, on the
 //! simulated robot; a robot on aiortc, for our client.
 
-mod python;
+pub(crate) mod python;
 
 use std::process::{Child, Stdio};
 

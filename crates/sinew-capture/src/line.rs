@@ -1,0 +1,82 @@
+//! Frames of a serial line, out of a log, a dump, or a flow that carries one.
+
+use sinew_wire::{
+    delta2d::{self, Delta2d},
+    gd32,
+    stream::Counters,
+};
+
+/// An incomplete frame is given up after this many nanoseconds.
+const PATIENCE: i64 = 50_000_000;
+
+/// One direction of a line, on which there may be frames of either kind.
+#[derive(Debug)]
+pub(crate) struct Line {
+    vacuum: gd32::Deframer,
+    lidar: delta2d::Deframer,
+    time: i64,
+}
+
+/// A part of a line.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Piece<'a> {
+    Gd32(gd32::Frame<'a>),
+    Delta2d(delta2d::Frame<'a>),
+    Rubbish(&'a [u8]),
+}
+
+impl<'a> Piece<'a> {
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        match self {
+            Piece::Gd32(frame) => frame.bytes(),
+            Piece::Delta2d(frame) => frame.bytes(),
+            Piece::Rubbish(bytes) => bytes,
+        }
+    }
+}
+
+impl Line {
+    pub(crate) const fn new() -> Self {
+        let lidar = delta2d::Deframer::with(Delta2d::STRICT);
+        Line { vacuum: gd32::Deframer::new(), lidar, time: 0 }
+    }
+
+    /// Takes bytes in, and hands out what became complete.
+    pub(crate) fn push(&mut self, time: i64, bytes: &[u8], mut sink: impl FnMut(Piece<'_>)) {
+        if time.saturating_sub(self.time) > PATIENCE {
+            self.finish(&mut sink);
+        }
+        self.time = time;
+        let Line { vacuum, lidar, .. } = self;
+        vacuum.push(bytes, |piece| sift(lidar, piece, &mut sink));
+    }
+
+    /// Gives up what is incomplete.
+    pub(crate) fn finish(&mut self, mut sink: impl FnMut(Piece<'_>)) {
+        let Line { vacuum, lidar, .. } = self;
+        vacuum.finish(|piece| sift(lidar, piece, &mut sink));
+        lidar.finish(|piece| lidar_piece(piece, &mut sink));
+    }
+
+    /// What was counted of vacuum's and lidar's frames.
+    pub(crate) const fn counters(&self) -> (Counters, Counters) {
+        (self.vacuum.counters(), self.lidar.counters())
+    }
+}
+
+/// What is no frame of the vacuum's may be one of the lidar's.
+fn sift(lidar: &mut delta2d::Deframer, piece: gd32::Piece<'_>, sink: &mut impl FnMut(Piece<'_>)) {
+    match piece.what {
+        gd32::What::Frame(frame) => sink(Piece::Gd32(frame)),
+        gd32::What::Dropped { bytes, .. } => {
+            lidar.push(bytes, |piece| lidar_piece(piece, &mut *sink));
+        }
+    }
+}
+
+fn lidar_piece(piece: delta2d::Piece<'_>, mut sink: impl FnMut(Piece<'_>)) {
+    sink(match piece.what {
+        delta2d::What::Frame(frame) => Piece::Delta2d(frame),
+        delta2d::What::Dropped { bytes, .. } => Piece::Rubbish(bytes),
+    });
+}
