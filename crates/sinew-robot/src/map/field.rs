@@ -37,18 +37,16 @@ impl Field {
             let [x, y] = [0, 1].map(|axis| (echo[axis] - self.origin[axis]) / self.step);
             let (left, bottom) = (x.floor(), y.floor());
             // The bell is the product of one along each axis.
-            let bell = |off: f64| (off * off * falloff).exp() as f32;
-            let horizontal: [f32; KERNEL] =
-                std::array::from_fn(|index| bell(x - left - index as f64 + reach as f64));
+            let horizontal = bell(x - left + reach as f64, falloff);
+            let vertical = bell(y - bottom + reach as f64, falloff);
             let first = (left as i64 - reach).clamp(0, self.width as i64);
             let end = (left as i64 - reach + KERNEL as i64).clamp(0, self.width as i64);
             let skipped = (first - (left as i64 - reach)) as usize;
-            for index in 0..KERNEL as i64 {
+            for (vertical, index) in vertical.into_iter().zip(0..) {
                 let row = bottom as i64 - reach + index;
                 if row < 0 || row >= self.height as i64 {
                     continue;
                 }
-                let vertical = bell(y - row as f64);
                 let row = row as usize * self.width;
                 let nodes = &mut self.nodes[row + first as usize..row + end as usize];
                 for (node, across) in nodes.iter_mut().zip(&horizontal[skipped.min(KERNEL)..]) {
@@ -58,49 +56,59 @@ impl Field {
         });
     }
 
-    /// The likelihood at the node next to a place.
-    fn nearest(&self, [x, y]: [f64; 2]) -> f32 {
-        let column = (x - self.origin[0]) / self.step + 0.5;
-        let row = (y - self.origin[1]) / self.step + 0.5;
-        // Below zero, as above the end, is outside; what is no number becomes zero.
-        if column < 0.0 || row < 0.0 || column as usize >= self.width {
-            return 0.0;
-        }
-        let node = (row as usize).saturating_mul(self.width) + column as usize;
-        self.nodes.get(node).copied().unwrap_or(0.0)
+    /// A place in steps between nodes.
+    fn node(&self, [x, y]: [f64; 2]) -> [f64; 2] {
+        [(x - self.origin[0]) / self.step, (y - self.origin[1]) / self.step]
     }
 
     /// The likelihood at a place, between its four nodes.
-    fn between(&self, [x, y]: [f64; 2]) -> f64 {
-        let (column, row) = ((x - self.origin[0]) / self.step, (y - self.origin[1]) / self.step);
+    #[inline]
+    fn between(&self, [column, row]: [f64; 2]) -> f64 {
         let inside = column >= 0.0 && row >= 0.0;
-        let (left, bottom) = (column as usize, row as usize);
+        let (left, bottom) = (column as u32, row as u32);
+        let (across, up) = (column - f64::from(left), row - f64::from(bottom));
+        let (left, bottom) = (left as usize, bottom as usize);
         if !inside || left + 1 >= self.width || bottom + 1 >= self.height {
             return 0.0;
         }
-        let (across, up) = (column - left as f64, row - bottom as f64);
         let at = bottom * self.width + left;
         let (low, high) = (&self.nodes[at..at + 2], &self.nodes[at + self.width..][..2]);
         let mix = |pair: &[f32]| f64::from(pair[0]) * (1.0 - across) + f64::from(pair[1]) * across;
         mix(low) * (1.0 - up) + mix(high) * up
     }
 
-    /// How well echoes fit, seen from a pose: their mean likelihood, roughly.
-    pub(super) fn rough(&self, pose: Pose, echoes: &[[f64; 2]]) -> f64 {
-        let (sin, cos) = pose.heading.sin_cos();
-        let sum: f32 = echoes
-            .iter()
-            .map(|[x, y]| self.nearest([pose.x + x * cos - y * sin, pose.y + x * sin + y * cos]))
-            .sum();
-        f64::from(sum) / echoes.len().max(1) as f64
+    /// Echoes in steps between nodes, as a robot with this heading sees them from where it is.
+    pub(super) fn turned(&self, heading: f64, echoes: &[[f64; 2]]) -> Vec<[f64; 2]> {
+        let (sin, cos) = heading.sin_cos();
+        let (sin, cos) = (sin / self.step, cos / self.step);
+        echoes.iter().map(|[x, y]| [x * cos - y * sin, x * sin + y * cos]).collect()
+    }
+
+    /// How well echoes that were [turned](Self::turned) fit, seen from a place: their mean
+    /// likelihood at the next nodes.
+    pub(super) fn rough(&self, place: [f64; 2], turned: &[[f64; 2]]) -> f64 {
+        let [x, y] = self.node(place).map(|axis| axis + 0.5);
+        let nearest = turned.iter().map(|[across, up]| {
+            let (column, row) = (x + across, y + up);
+            // Below zero, as above the end, is outside; what is no number becomes zero.
+            let (left, bottom) = (column as u32 as usize, row as u32 as usize);
+            if column < 0.0 || row < 0.0 || left >= self.width {
+                return 0.0;
+            }
+            let node = bottom.saturating_mul(self.width) + left;
+            self.nodes.get(node).copied().unwrap_or(0.0)
+        });
+        f64::from(nearest.sum::<f32>()) / turned.len().max(1) as f64
     }
 
     /// How well echoes fit, seen from a pose: their mean likelihood.
     pub(super) fn score(&self, pose: Pose, echoes: &[[f64; 2]]) -> f64 {
         let (sin, cos) = pose.heading.sin_cos();
+        let (sin, cos) = (sin / self.step, cos / self.step);
+        let [left, bottom] = self.node([pose.x, pose.y]);
         let sum: f64 = echoes
             .iter()
-            .map(|[x, y]| self.between([pose.x + x * cos - y * sin, pose.y + x * sin + y * cos]))
+            .map(|[x, y]| self.between([left + x * cos - y * sin, bottom + x * sin + y * cos]))
             .sum();
         sum / echoes.len().max(1) as f64
     }
@@ -110,7 +118,7 @@ impl Field {
         let mut agreement = Agreement::default();
         for echo in echoes {
             let place = pose.place(*echo);
-            if self.between(place) > 0.3 {
+            if self.between(self.node(place)) > 0.3 {
                 agreement.fitting += 1;
             } else if grid.at(place) == Ground::Free {
                 agreement.contrary += 1;
@@ -120,6 +128,20 @@ impl Field {
         }
         agreement
     }
+}
+
+/// A bell at nodes that are the first one `off` before its middle, and then one after the other.
+fn bell(off: f64, falloff: f64) -> [f32; KERNEL] {
+    // The steps between neighbours grow by the same factor: three powers are enough for all.
+    let mut value = (off * off * falloff).exp();
+    let mut step = ((1.0 - 2.0 * off) * falloff).exp();
+    let growth = (2.0 * falloff).exp();
+    std::array::from_fn(|_| {
+        let node = value as f32;
+        value *= step;
+        step *= growth;
+        node
+    })
 }
 
 /// How many echoes say what.

@@ -313,7 +313,12 @@ where
 
 fn index_of(place: [f64; 2], resolution: f64) -> [i32; 2] {
     // What is too large for a number of 32 bits stays at its end.
-    place.map(|axis| (axis / resolution).floor() as i32)
+    place.map(|axis| {
+        let squares = axis / resolution;
+        // Without `floor`, which is a call where the processor need not have it.
+        let whole = squares as i32;
+        whole.saturating_sub(i32::from(squares < f64::from(whole)))
+    })
 }
 
 fn within(index: [i32; 2]) -> usize {

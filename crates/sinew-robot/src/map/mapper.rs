@@ -5,9 +5,10 @@
 //! extends the map. The map is never moved afterwards: it is what holds the poses together.
 
 mod find;
+mod level;
 mod track;
 
-use std::{f64::consts::TAU, time::Instant};
+use std::time::Instant;
 
 use super::{
     field::{Agreement, Field},
@@ -15,6 +16,7 @@ use super::{
     matching::{self, Fit, Uncertainty, Window},
 };
 use crate::vacuum::Pose;
+use level::Turn;
 use track::Track;
 
 /// Echoes nearer than this are the robot itself, further ones noise, metres.
@@ -32,6 +34,9 @@ const STRAIGHTER: f64 = 1.01;
 /// Parts of a turn in which odometry may have gone wrong, and how often to look for them.
 const PARTS: [(f64, f64); 5] = [(0.0, 1.0), (0.0, 0.33), (0.0, 0.66), (0.33, 1.0), (0.66, 1.0)];
 const BENDS: usize = 3;
+/// They are tried with one in so many echoes, and the best few of them with all.
+const FEW: usize = 3;
+const CLOSELY: usize = 3;
 /// With less of the others' score the last echoes do not fit.
 const BENT: f64 = 0.8;
 /// A match is taken when this share of the echoes that the map knows about fits.
@@ -208,9 +213,10 @@ impl Mapper {
     /// Takes a turn of the lidar. Odometry up to its end should have come before it.
     pub fn scan(&mut self, scan: &Scan<'_>) -> Outcome {
         let Some(odometry) = self.track.at(scan.ended) else { return Outcome::Unusable };
-        let Some(mut echoes) = self.level(scan, odometry, Pose::default(), PARTS[0]) else {
+        let Some(turn) = Turn::new(scan, &self.track, odometry, self.settings.lidar) else {
             return Outcome::Unusable;
         };
+        let mut echoes = turn.level(Pose::default(), PARTS[0], 1);
         let Some((before, pose)) = self.anchor else {
             self.anchor = Some((odometry, Pose::default()));
             self.extend(Pose::default(), &echoes);
@@ -224,7 +230,7 @@ impl Mapper {
         self.draw(guess, &echoes);
         let (mut fit, mut agreement) = self.fit(guess, &echoes);
         if exceeds(guess.step_to(fit.pose), SURE) || self.is_bent(fit, &echoes) {
-            (fit, echoes) = self.straightened(scan, odometry, guess, fit, echoes);
+            (fit, echoes) = self.straightened(&turn, guess, fit, echoes);
             agreement = self.field.agreement(&self.grid, fit.pose, &echoes);
         }
         let outcome = self.judge(guess, fit, agreement);
@@ -250,8 +256,7 @@ impl Mapper {
     /// evenly over the turn, or over the part of it in which a wheel slipped.
     fn straightened(
         &self,
-        scan: &Scan<'_>,
-        odometry: Pose,
+        turn: &Turn,
         guess: Pose,
         mut fit: Fit,
         mut echoes: Vec<[f64; 2]>,
@@ -262,9 +267,17 @@ impl Mapper {
         for _ in 0..BENDS {
             wrong.push(guess.step_to(fit.pose));
             let trials = wrong.drain(..).flat_map(|by| PARTS.map(|part| (by, part)));
-            let straight = trials.filter_map(|(by, part)| {
-                let level = self.level(scan, odometry, by, part)?;
-                Some((matching::refined(&self.field, guess, guess.then(by), &level), level))
+            let mut rough: Vec<_> = trials
+                .map(|(by, part)| {
+                    let few = turn.level(by, part, FEW);
+                    let at = matching::towards(&self.field, guess, guess.then(by), &few);
+                    (at, by, part)
+                })
+                .collect();
+            rough.sort_by(|(a, ..), (b, ..)| b.score.total_cmp(&a.score));
+            let straight = rough.iter().take(CLOSELY).map(|(at, by, part)| {
+                let level = turn.level(*by, *part, 1);
+                (matching::refined(&self.field, guess, at.pose, &level), level)
             });
             let best = straight.max_by(|(a, _), (b, _)| a.score.total_cmp(&b.score));
             match best {
@@ -311,42 +324,6 @@ impl Mapper {
             return Outcome::Bumped { by };
         }
         Outcome::Matched { by }
-    }
-
-    /// All echoes of a turn as they would be seen from where it ended.
-    ///
-    /// `wrong` is the step that odometry was wrong by in all; it went wrong evenly in a part of the
-    /// turn.
-    fn level(
-        &self,
-        scan: &Scan<'_>,
-        end: Pose,
-        wrong: Pose,
-        (from, to): (f64, f64),
-    ) -> Option<Vec<[f64; 2]>> {
-        let duration = scan.ended.saturating_duration_since(scan.began);
-        let first = scan.echoes.first()?.angle;
-        let direction = track::direction(scan.echoes);
-        let corrected = end.then(wrong);
-        let part = |share: f64| Pose {
-            x: (corrected.x - end.x) * share,
-            y: (corrected.y - end.y) * share,
-            heading: wrong.heading * share,
-        };
-        let mut echoes = Vec::with_capacity(scan.echoes.len());
-        for echo in scan.echoes {
-            if !(RANGE.0..RANGE.1).contains(&echo.distance) || !echo.angle.is_finite() {
-                continue;
-            }
-            let turned = ((echo.angle - first) * direction).rem_euclid(TAU) / TAU;
-            let at = self.track.at(scan.began + duration.mul_f64(turned))?;
-            let by = part(((turned - from) / (to - from)).clamp(0.0, 1.0));
-            let at = Pose { x: at.x + by.x, y: at.y + by.y, heading: at.heading + by.heading };
-            let moved = corrected.step_to(at).then(self.settings.lidar);
-            let (sin, cos) = echo.angle.sin_cos();
-            echoes.push(moved.place([echo.distance * cos, echo.distance * sin]));
-        }
-        (echoes.len() >= FEWEST).then_some(echoes)
     }
 
     /// Draws the part of the map that echoes from around a pose fall into.

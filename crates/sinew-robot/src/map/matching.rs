@@ -9,6 +9,8 @@ use crate::vacuum::Pose;
 const COARSE: (f64, f64) = (0.05, 0.012);
 /// The finest step, metres and radians.
 const FINEST: (f64, f64) = (0.001, 0.000_2);
+/// The last step of those that only lead towards a fit.
+const ROUGH: (f64, f64) = (0.006, 0.001_5);
 /// Echoes of the coarse search.
 const ROUGH_ECHOES: usize = 120;
 /// Places of the coarse search that are looked at closely.
@@ -52,13 +54,15 @@ pub(super) fn best(field: &Field, around: Pose, window: Window, echoes: &[[f64; 
     let steps = |reach: f64, step: f64| (reach / step).ceil() as i32;
     let (turns, ways) = (steps(window.radians, COARSE.1), steps(window.metres, COARSE.0));
     for turn in -turns..=turns {
+        let heading = around.heading + f64::from(turn) * COARSE.1;
+        let turned = field.turned(heading, &rough);
         for (dx, dy) in (-ways..=ways).flat_map(|dx| (-ways..=ways).map(move |dy| (dx, dy))) {
             let pose = Pose {
                 x: around.x + f64::from(dx) * COARSE.0,
                 y: around.y + f64::from(dy) * COARSE.0,
-                heading: around.heading + f64::from(turn) * COARSE.1,
+                heading,
             };
-            let score = field.rough(pose, &rough) - cost(around, pose);
+            let score = field.rough([pose.x, pose.y], &turned) - cost(around, pose);
             keep(&mut candidates, Fit { pose, score });
         }
     }
@@ -87,12 +91,28 @@ fn keep(candidates: &mut Vec<Fit>, fit: Fit) {
     }
 }
 
-/// Steps towards what fits better, smaller and smaller ones.
+/// The best fit near a pose.
 pub(super) fn refined(field: &Field, around: Pose, from: Pose, echoes: &[[f64; 2]]) -> Fit {
+    climbed(field, around, from, echoes, FINEST)
+}
+
+/// Roughly the best fit near a pose.
+pub(super) fn towards(field: &Field, around: Pose, from: Pose, echoes: &[[f64; 2]]) -> Fit {
+    climbed(field, around, from, echoes, ROUGH)
+}
+
+/// Steps towards what fits better, smaller and smaller ones.
+fn climbed(
+    field: &Field,
+    around: Pose,
+    from: Pose,
+    echoes: &[[f64; 2]],
+    finest: (f64, f64),
+) -> Fit {
     let value = |pose: Pose| field.score(pose, echoes) - cost(around, pose);
     let mut fit = Fit { pose: from, score: value(from) };
     let (mut metres, mut radians) = (COARSE.0 / 2.0, COARSE.1 / 2.0);
-    while metres > FINEST.0 || radians > FINEST.1 {
+    while metres > finest.0 || radians > finest.1 {
         let mut better = false;
         for (dx, dy, turn) in [
             (metres, 0.0, 0.0),

@@ -12,6 +12,7 @@
 mod block;
 mod export;
 mod fade;
+mod hash;
 mod stream;
 
 use std::{
@@ -23,6 +24,7 @@ use std::{
 use super::stream::{Changes, Cursor, Key, SPAN};
 use crate::mapping::Cloud;
 use block::{Block as Store, CELLS};
+use hash::Hashing;
 
 /// Added before a place becomes a cell: whole millimetres that lie on a border fall to the same
 /// side of it, whatever corner their cloud counts from.
@@ -58,14 +60,14 @@ pub struct VoxelMap {
     settings: Settings,
     /// When the first cloud came; ages count from it.
     start: Option<Instant>,
-    blocks: HashMap<Key, Store>,
+    blocks: HashMap<Key, Store, Hashing>,
     changes: Changes,
     /// Cells that are shown.
     shown: u64,
     /// Blocks that hold memory.
     filled: usize,
     is_full: bool,
-    /// Points of a cloud, kept for their memory.
+    /// Cells of a cloud that may be shown or told of, kept for their memory.
     scratch: Vec<[u16; 3]>,
 }
 
@@ -106,7 +108,7 @@ impl VoxelMap {
         VoxelMap {
             settings: Settings { cell, reach, ..settings },
             start: None,
-            blocks: HashMap::new(),
+            blocks: HashMap::default(),
             changes: Changes::default(),
             shown: 0,
             filled: 0,
@@ -118,7 +120,7 @@ impl VoxelMap {
     /// Forgets everything: a new epoch begins.
     pub fn clear(&mut self) {
         self.start = None;
-        self.blocks = HashMap::new();
+        self.blocks = HashMap::default();
         self.changes.clear();
         (self.shown, self.filled, self.is_full) = (0, 0, false);
     }
@@ -176,13 +178,16 @@ impl VoxelMap {
                 continue;
             };
             let height = (place[2] - self.origin()[2]) / self.settings.cell - f64::from(cell[2]);
-            if self.hit(cell, (height.clamp(0.0, 1.0) * 255.0) as u8, tick) {
-                cells.push(cell);
-            } else {
+            let Some(is_settled) = self.hit(cell, (height.clamp(0.0, 1.0) * 255.0) as u8, tick)
+            else {
                 taken.refused += 1;
+                continue;
+            };
+            taken.points += 1;
+            if !is_settled {
+                cells.push(cell);
             }
         }
-        taken.points = cells.len();
         self.show(&cells, tick);
         if cloud.pose.is_some() {
             self.fade(centre, cloud, tick);
@@ -194,35 +199,44 @@ impl VoxelMap {
     /// The cell that a place lies in.
     fn cell_at(&self, place: [f64; 3]) -> Option<[u16; 3]> {
         let [x, y, z] = place.map(|axis| {
-            let cell = ((axis + ROUNDING) / self.settings.cell).floor() + f64::from(SPAN / 2);
-            (0.0..f64::from(SPAN)).contains(&cell).then_some(cell as u16)
+            let cells = (axis + ROUNDING) / self.settings.cell;
+            // Without `floor`, which is a call where the processor need not have it.
+            let whole = cells as i32;
+            let below = whole.saturating_sub(i32::from(cells < f64::from(whole)));
+            u16::try_from(below.saturating_add(SPAN / 2)).ok()
         });
         Some([x?, y?, z?])
     }
 
-    /// Whether there was room to count a hit.
-    fn hit(&mut self, cell: [u16; 3], height: u8, tick: u32) -> bool {
+    /// Counts a hit if there is room. Whether that leaves nothing to show and nothing to tell.
+    fn hit(&mut self, cell: [u16; 3], height: u8, tick: u32) -> Option<bool> {
         let (key, index) = block::split(cell);
-        let used = self.bytes();
-        let is_filled = self.blocks.get(&key).is_some_and(Store::is_filled);
-        if !is_filled {
-            if used + Store::FILLED_BYTES + Store::INDEX_BYTES > self.settings.max_bytes {
-                self.is_full = true;
-                return false;
-            }
-            self.filled += 1;
+        let refresh = self.refresh();
+        if let Some(block) = self.blocks.get_mut(&key).filter(|block| block.is_filled()) {
+            block.hit(index, height, tick);
+            return Some(block.is_shown(index) && !block.is_due(tick, refresh));
         }
+        if self.bytes() + Store::FILLED_BYTES + Store::INDEX_BYTES > self.settings.max_bytes {
+            self.is_full = true;
+            return None;
+        }
+        self.filled += 1;
         self.blocks.entry(key).or_default().hit(index, height, tick);
-        true
+        Some(false)
+    }
+
+    /// How often a block is told of, tenths of a second.
+    fn refresh(&self) -> u32 {
+        tick(self.settings.refresh)
     }
 
     /// Shows what has become worth it, and tells of blocks that changed.
     fn show(&mut self, cells: &[[u16; 3]], tick: u32) {
-        let refresh = self::tick(self.settings.refresh);
+        let refresh = self.refresh();
         for cell in cells {
             let (key, index) = block::split(*cell);
             let Some(block) = self.blocks.get(&key) else { continue };
-            let mut changed = tick.saturating_sub(block.told) >= refresh && block.shown > 0;
+            let mut changed = block.is_due(tick, refresh);
             if !block.is_shown(index) && self.is_surface(*cell) && self.is_supported(key) {
                 changed |= self.reveal(key, index);
             }
@@ -262,14 +276,15 @@ impl VoxelMap {
 
     /// Whether a cell has hits of its own, not only what a neighbour's noise leaves.
     fn is_surface(&self, cell: [u16; 3]) -> bool {
-        let hits = u32::from(self.hits(cell));
-        let beside = block::beside(cell).map(|cell| u32::from(self.hits(cell)));
-        hits > 0 && beside.max().unwrap_or(0) <= hits * NOISE
-    }
-
-    fn hits(&self, cell: [u16; 3]) -> u16 {
         let (key, index) = block::split(cell);
-        self.blocks.get(&key).map_or(0, |block| block.hits(index))
+        let Some(block) = self.blocks.get(&key) else { return false };
+        let most = u32::from(block.hits(index)) * NOISE;
+        most > 0
+            && block::beside(cell).all(|cell| {
+                let (beside, index) = block::split(cell);
+                let block = if beside == key { Some(block) } else { self.blocks.get(&beside) };
+                block.is_none_or(|block| u32::from(block.hits(index)) <= most)
+            })
     }
 
     /// Notes that a block has changed.

@@ -6,5 +6,6 @@ mod clouds;
 mod hostile;
 mod services;
 mod slam;
+mod standing;
 mod support;
 mod validation;

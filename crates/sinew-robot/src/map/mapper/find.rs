@@ -56,10 +56,10 @@ impl Mapper {
         let mut trials: Vec<Fit> = Vec::new();
         for direction in 0..DIRECTIONS {
             let heading = direction as f64 / DIRECTIONS as f64 * std::f64::consts::TAU;
-            let at = |[x, y]: [f64; 2]| Pose { x, y, heading };
-            trials.extend(free.iter().map(|place| {
-                let pose = at(*place);
-                Fit { pose, score: self.field.rough(pose, &rough) }
+            let turned = self.field.turned(heading, &rough);
+            trials.extend(free.iter().map(|&[x, y]| Fit {
+                pose: Pose { x, y, heading },
+                score: self.field.rough([x, y], &turned),
             }));
             trials.sort_unstable_by(|a, b| b.score.total_cmp(&a.score));
             trials.truncate(CLOSELY);

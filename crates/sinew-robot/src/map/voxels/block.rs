@@ -71,6 +71,11 @@ impl Block {
         self.cell(index).is_some_and(|cell| cell.hits > 0 && cell.solid & SHOWN == 0)
     }
 
+    /// Whether its cells were seen again for so long that it is to be told of.
+    pub(super) fn is_due(&self, tick: u32, refresh: u32) -> bool {
+        tick.saturating_sub(self.told) >= refresh && self.shown > 0
+    }
+
     fn cell(&self, index: usize) -> Option<&Cell> {
         self.cells.as_deref()?.get(index)
     }

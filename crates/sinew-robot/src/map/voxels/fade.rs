@@ -1,4 +1,4 @@
-use super::{CELLS, Key, VoxelMap, block, place};
+use super::{super::stream::BITS, CELLS, Key, VoxelMap, block, place};
 use crate::mapping::Cloud;
 
 /// Most rays of a cloud that are followed; of more, every so many.
@@ -33,8 +33,9 @@ impl VoxelMap {
             return;
         }
         let steps = ((length - END).min(FURTHEST) / unit) as usize;
+        let mut step = (ROBOT / unit) as usize;
         let mut held: Option<(Key, bool)> = None;
-        for step in (ROBOT / unit) as usize..steps {
+        while step < steps {
             let share = step as f64 * unit / length;
             let at = std::array::from_fn(|axis| sensor[axis] + way[axis] * share);
             let Some(cell) = self.cell_at(at) else { return };
@@ -48,7 +49,20 @@ impl VoxelMap {
                 held = None;
                 self.miss(key, index, tick);
             }
+            step += if is_filled { 1 } else { self.steps_within(key, at, way, length) };
         }
+    }
+
+    /// How many steps of a cell's length a ray takes to leave a block.
+    fn steps_within(&self, key: Key, at: [f64; 3], way: [f64; 3], length: f64) -> usize {
+        let origin = self.origin();
+        let steps = (0..3).map(|axis| {
+            let side = key[axis] + u16::from(way[axis] >= 0.0);
+            let border = origin[axis] + f64::from(u32::from(side) << BITS) * self.settings.cell;
+            (border - at[axis]) * length / (way[axis] * self.settings.cell)
+        });
+        // A step that ends at the border may be on either side of it, and is looked at.
+        (steps.fold(f64::INFINITY, f64::min) - 0.01) as usize + 1
     }
 
     /// Whether a ray in the direction of `way`, which is `length` long, passes near a cell's middle.

@@ -16,7 +16,7 @@ use crate::support::ms;
 const POINTS: &str = "rt/unitree/slam_mapping/points";
 const EVERYTHING: &str = r#"{"type":"rtc_inner_req","topic":"","data":{"req_type":"disable_traffic_saving","instruction":"on"}}"#;
 
-fn mapping(unitree: UnitreeOptions) -> Line {
+pub(super) fn mapping(unitree: UnitreeOptions) -> Line {
     let mut line = Line::open(Options { unitree, ..options() });
     line.send(EVERYTHING);
     line.subscribe(POINTS);
@@ -24,18 +24,18 @@ fn mapping(unitree: UnitreeOptions) -> Line {
     line
 }
 
-fn clouds(line: &Line) -> Vec<(Instant, Vec<u8>)> {
+pub(super) fn clouds(line: &Line) -> Vec<(Instant, Vec<u8>)> {
     let binary = line.heard.iter().filter(|heard| heard.form == Form::Binary);
     binary.map(|heard| (heard.at, heard.bytes.clone())).collect()
 }
 
 /// A point of the first map's frame in the building: mapping begins at (2.5, 2), looking east.
-fn outside([x, y, z]: [f32; 3]) -> [f64; 3] {
+pub(super) fn outside([x, y, z]: [f32; 3]) -> [f64; 3] {
     [f64::from(x) + 2.5, f64::from(y) + 2.0, f64::from(z) + LIDAR_HEIGHT]
 }
 
 /// How far a point of the building is from any surface.
-fn off(point: [f64; 3]) -> f64 {
+pub(super) fn off(point: [f64; 3]) -> f64 {
     let level = point[2].abs().min((CEILING - point[2]).abs());
     BUILDING.iter().map(|block| block.distance(point)).fold(level, f64::min)
 }
