@@ -193,11 +193,13 @@ export class Scene {
   }
 
   setView(view: View): void {
+    const followed = this.view === "follow";
     this.view = view;
     this.controls.enabled = view !== "top";
     this.topControls.enabled = view === "top";
     this.touched = false;
     if (view === "follow") this.follow(true);
+    else if (followed) this.fit();
     this.invalidate();
   }
 
@@ -281,6 +283,7 @@ export class Scene {
   setPose(pose: Pose | null): void {
     const { placed } = this;
     if (!pose) {
+      if (!placed) return;
       this.placed = null;
       this.robot.visible = false;
       this.invalidate();
@@ -331,6 +334,13 @@ export class Scene {
     this.invalidate();
   }
 
+  /** What the robot saw last is not where it is seen now. */
+  forgetSight(): void {
+    this.scan.geometry.setDrawRange(0, 0);
+    if (this.isMap) this.clouds.clear();
+    this.invalidate();
+  }
+
   /** What is shown of the robot's way and sight is in another frame than what comes now. */
   forgetWay(): void {
     this.way.clear();
@@ -348,7 +358,7 @@ export class Scene {
     const radius = Math.hypot(wide, deep) / 2;
     const away = radius / Math.tan(MathUtils.degToRad(this.perspective.fov / 2)) / Math.min(1, aspect);
     this.controls.target.copy(middle);
-    this.perspective.position.copy(middle).add(new Vector3(0.42, -0.72, 0.66).normalize().multiplyScalar(away * 0.92));
+    this.perspective.position.copy(middle).add(new Vector3(0.42, -0.72, 0.66).normalize().multiplyScalar(away));
     this.topControls.target.copy(middle);
     this.flatCamera.position.set(middle.x, middle.y, 50);
     this.flatCamera.zoom = Math.min((2 * aspect) / wide, 2 / deep) * 0.86;

@@ -60,7 +60,7 @@ void main() {
 #ifndef MAP
     if (turns) {
       tint = echo;
-      gl_PointSize = clamp(cell * pixels, 3.0, 7.0);
+      gl_PointSize = clamp(cell * pixels * 1.4, 4.5, 8.0);
     }
 #endif
   }
