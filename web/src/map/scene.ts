@@ -18,6 +18,8 @@ export type View = "orbit" | "top" | "follow";
 export interface Readout {
   points: number;
   flat: boolean;
+  /** How often it was drawn. */
+  frames: number;
   /** JavaScript of the last frame, ms. */
   script: number;
   /** Pixels of a metre at the point looked at. */
@@ -73,6 +75,7 @@ export class Scene {
   private measuring = false;
   private queued = false;
   private script = 0;
+  private frames = 0;
   private flat = false;
   private isMap = false;
   private placed: Pose | null = null;
@@ -398,6 +401,7 @@ export class Scene {
     shared.now.value = this.time();
     this.renderer.render(this.scene, this.camera);
     this.script = performance.now() - begin;
+    this.frames++;
     this.told(this.readout());
   }
 
@@ -417,7 +421,7 @@ export class Scene {
       : null;
     const distance = this.perspective.position.distanceTo(this.controls.target);
     const pixels = (this.camera.projectionMatrix.elements[5] * this.canvas.clientHeight) / 2 / (this.view === "top" ? 1 : distance);
-    return { points: this.isMap ? this.map.count : this.clouds.count, flat: this.flat, script: this.script, pixels, measure };
+    return { points: this.isMap ? this.map.count : this.clouds.count, flat: this.flat, frames: this.frames, script: this.script, pixels, measure };
   }
 
   private resize(): void {
