@@ -98,6 +98,9 @@ pub struct RobotReport {
     pub capabilities: Vec<Capability>,
     /// Its sensor groups.
     pub sensors: Vec<String>,
+    /// How it may be driven, if it can `drive`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
     /// The client that holds the controls.
     pub holder: Option<String>,
     /// Who stopped it; null once it may move.
@@ -108,6 +111,18 @@ pub struct RobotReport {
     pub fresh: bool,
     /// What its drivers tell.
     pub state: Map<String, Value>,
+}
+
+/// How fast a robot may be driven, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Limits {
+    /// m/s; also for each wheel.
+    pub linear: f64,
+    /// rad/s.
+    pub angular: f64,
+    /// How long a velocity counts without a new one.
+    pub deadman_ms: u64,
 }
 
 /// How a robot, or one of its drivers, can be reached.

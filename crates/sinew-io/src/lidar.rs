@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use sinew_robot::{
     Order,
     capability::{Audience, Detail, Driver, Figure, Reading, Report, Sensors, sensor_group},
@@ -37,6 +37,7 @@ const POLICY: Policy =
 /// A vacuum's lidar.
 pub struct Lidar {
     handle: Handle<Session>,
+    mounting: Mounting,
     controller: Vacuum,
     follower: Option<Arc<dyn Follower>>,
 }
@@ -69,7 +70,7 @@ impl Lidar {
             follower: follower.clone(),
         };
         let handle = Handle::spawn(Session::new(), link, POLICY, Arc::new(teller), None)?;
-        Ok(Lidar { handle, controller, follower })
+        Ok(Lidar { handle, mounting: settings.mounting, controller, follower })
     }
 
     /// What is known about it.
@@ -86,7 +87,10 @@ impl Driver for Lidar {
         let state = self.state();
         let is_on = is_on(&self.controller);
         let mut figures = figures(&state);
-        let mut members = Map::from_iter([("scan".into(), members(&state).into())]);
+        let mut scan = members(&state);
+        // For clients that get turns as the lidar counts them.
+        scan.insert("mounting".into(), json!(self.mounting));
+        let mut members = Map::from_iter([("scan".into(), scan.into())]);
         if let Some(follower) = &self.follower {
             let (name, state) = follower.state();
             members.insert(name.into(), state);

@@ -143,8 +143,9 @@ impl Drive for Vacuum {
         Ok(self.task(command.into()))
     }
 
-    fn deadman(&self) -> Duration {
-        self.settings.deadman
+    fn limits(&self) -> drive::Limits {
+        let Settings { max_linear: linear, max_angular: angular, deadman, .. } = *self.settings;
+        drive::Limits { linear, angular, deadman }
     }
 }
 

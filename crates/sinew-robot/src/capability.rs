@@ -133,8 +133,8 @@ pub trait Drive: Send + Sync {
     /// Checks a command; what it takes to carry it out.
     fn drive(&self, command: drive::Command) -> Result<Task, Refusal>;
 
-    /// How long a velocity counts without a new one.
-    fn deadman(&self) -> Duration;
+    /// How fast it may be driven, and for how long.
+    fn limits(&self) -> drive::Limits;
 }
 
 /// Parts that can be switched.

@@ -47,6 +47,17 @@ pub enum Speeds {
     Tank { left: f32, right: f32 },
 }
 
+/// How fast a robot may be driven, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// m/s.
+    pub linear: f32,
+    /// rad/s.
+    pub angular: f32,
+    /// How long a velocity counts without a new one.
+    pub deadman: Duration,
+}
+
 /// Why a velocity is held no longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

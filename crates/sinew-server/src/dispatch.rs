@@ -111,7 +111,7 @@ impl Hub {
             let drive = sent.member.drive()?;
             let command = drive::parse(action, confirmed)?;
             let hold = self.config.legacy_hold;
-            return drive.drive(legacy.ease(sent, command, hold, drive.deadman()));
+            return drive.drive(legacy.ease(sent, command, hold, drive.limits().deadman));
         }
         let id = id.clone();
         sent.member.task(command, confirmed).map_err(|mut refusal| {

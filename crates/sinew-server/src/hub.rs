@@ -14,10 +14,11 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use sinew_api::{Access, Halt, LinkReport, RobotReport, Robots};
+use sinew_api::{Access, Halt, Limits, LinkReport, RobotReport, Robots};
 use sinew_robot::{
     Code, Epoch, OrderKind, Presence, Refusal, Remedy,
     capability::{Capability, Figure},
+    drive,
 };
 use tokio::{
     runtime::Handle,
@@ -276,6 +277,7 @@ impl Member {
             links: BTreeMap::new(),
             capabilities: self.capabilities.clone(),
             sensors: self.groups.iter().map(|group| (*group).into()).collect(),
+            limits: self.robot.drive.as_ref().map(|drive| limits(drive.limits())),
             holder: self.holder().as_deref().map(Into::into),
             stopped_by: None,
             last_seen_ms: None,
@@ -303,4 +305,11 @@ impl Member {
     pub(crate) fn figures(&self) -> impl Iterator<Item = Figure> {
         self.robot.drivers.iter().flat_map(|(_, driver)| driver.report().figures)
     }
+}
+
+fn limits(drive::Limits { linear, angular, deadman }: drive::Limits) -> Limits {
+    // As they were set, not what a float makes of that.
+    let number = |set: f32| (f64::from(set) * 1e6).round() / 1e6;
+    let deadman_ms = deadman.as_millis() as u64;
+    Limits { linear: number(linear), angular: number(angular), deadman_ms }
 }

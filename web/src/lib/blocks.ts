@@ -30,6 +30,8 @@ export interface Store {
 export class Blocks {
   /** Points that are visible. */
   live = 0;
+  /** The cells, along x and y, in which there was something. */
+  extent: { min: [number, number]; max: [number, number] } | null = null;
   private readonly blocks = new Map<number, Range>();
   private used: number[] = [];
 
@@ -51,6 +53,7 @@ export class Blocks {
         if (end - begin > room) break;
         const key = blockKey(points, at);
         const empty = points[at * 4 + 3] === NOTHING;
+        if (!empty) this.reach((points[at * 4] ?? 0) & ~7, (points[at * 4 + 1] ?? 0) & ~7);
         found.push([key, empty ? null : { page, start: start + at - begin, count: end - at }]);
         at = end;
       }
@@ -68,7 +71,16 @@ export class Blocks {
     this.blocks.clear();
     this.used = [];
     this.live = 0;
+    this.extent = null;
     this.store.swap();
+  }
+
+  private reach(x: number, y: number): void {
+    const { min, max } = this.extent ?? { min: [x, y], max: [x, y] };
+    this.extent = {
+      min: [Math.min(min[0], x), Math.min(min[1], y)],
+      max: [Math.max(max[0], x + 8), Math.max(max[1], y + 8)],
+    };
   }
 
   private replace(key: number, range: Range | null): void {

@@ -40,6 +40,8 @@ class Daemon {
   warnings: string[] = $state.raw([]);
   robots: Robot[] = $state.raw([]);
   chosen: string | null = $state(null);
+  /** Grows when all of the map comes anew. */
+  subscriptions = $state(0);
   log: Entry[] = $state.raw([]);
   /** What a person should hear at once. */
   notice: { text: string; sign: Sign } | null = $state.raw(null);
@@ -282,6 +284,7 @@ class Daemon {
     const { robot } = this;
     try {
       await this.link.ask({ type: "Subscribe", topics: [] });
+      this.subscriptions++;
       await this.link.ask({ type: "Subscribe", topics: ["state", "events"], max_hz: 10 });
       if (!robot) return;
       const topics = robot.sensors.filter((group) => !group.endsWith("_version")).map((group) => `sensors/${group}`);

@@ -8,10 +8,10 @@ export interface Wish {
 
 export type Source = "pad" | "keys" | "gamepad";
 
-/** Well within the daemon's dead-man of 300 ms. */
-export const BEAT = 100;
-/** A beat that comes later than this was held up, and what is held by then may be held no more. */
-const LATE = 250;
+/** What a velocity is repeated after, as a part of the daemon's dead-man. */
+const BEAT = 1 / 3;
+/** A beat that comes later than this part was held up, and what is held by then may be held no more. */
+const LATE = 5 / 6;
 
 export interface Clock {
   now(): number;
@@ -23,6 +23,8 @@ const STILL: Wish = { forward: 0, left: 0 };
 export class Driver {
   /** What goes out now. */
   wish: Wish = STILL;
+  /** How long a velocity counts for the daemon without a new one, ms. */
+  deadman = 300;
   private readonly held = new Map<Source, Wish>();
   /** Controls that have to be let go before they count again. */
   private readonly spent = new Set<Source>();
@@ -47,7 +49,7 @@ export class Driver {
     this.held.set(source, wish);
     if (this.end === null) {
       this.beat = this.clock.now();
-      this.end = this.clock.every(BEAT, () => this.tick());
+      this.end = this.clock.every(this.deadman * BEAT, () => this.tick());
       this.repeat();
     } else if (began) {
       this.repeat();
@@ -81,7 +83,7 @@ export class Driver {
 
   private tick(): void {
     const now = this.clock.now();
-    const late = now - this.beat > LATE;
+    const late = now - this.beat > this.deadman * LATE;
     this.beat = now;
     if (late) this.releaseAll();
     else this.repeat();

@@ -36,7 +36,7 @@ export function activity(robot: RobotReport): string {
   if (state["teaching"] === true) return "arms soft";
   if (object(state["mapping"])["walking"] === true) return "walking";
   if (Math.abs(number(velocity["linear"]) ?? 0) > 0.005 || Math.abs(number(velocity["angular"]) ?? 0) > 0.01) return "driving";
-  if (object(state["mapping"])["active"] === true) return "mapping";
+  if (object(state["mapping"])["active"] === true || object(state["map"])["mapping"] === true) return "mapping";
   if (state["is_charging"] === true) return "charging";
   return "ready";
 }

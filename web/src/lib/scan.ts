@@ -11,21 +11,29 @@ export interface Turn {
   pose: { x: number; y: number; z: number; yaw: number } | null;
 }
 
-/**
- * Where a lidar stands whose angles come as it counts them: the defaults of docs/vacuum.md, since what is
- * set is not told. Turns that come as seen from the robot (`view` `robot`) need none of it.
- */
-const RAW = { x: -0.11, zero: (192.5 * Math.PI) / 180, optics: 0.025 };
+/** How a lidar stands on its robot, as `state.scan.mounting` tells it. */
+interface Mounting {
+  clockwise: boolean;
+  zero_deg: number;
+  x: number;
+  y: number;
+  optics: number;
+}
 
-/** Reads the sensor group `lidar`. */
-export function readTurn(values: Json): Turn | null {
+/** Reads the sensor group `lidar`. Turns that come as the lidar counts them need its mounting. */
+export function readTurn(values: Json, mounting: unknown): Turn | null {
   const scan = (values["scan"] as { PointCloud2D?: [number, number, number][] } | undefined)?.PointCloud2D;
-  if (!scan) return null;
   const raw = (values["view"] as { String?: string } | undefined)?.String === "raw";
-  const spots = scan.map(([angle, distance]): Spot => {
-    const [turn, far] = raw ? [RAW.zero - angle, distance + RAW.optics] : [angle, distance];
-    return [(raw ? RAW.x : 0) + far * Math.cos(turn), far * Math.sin(turn)];
-  });
+  if (!scan || (raw && !mounting)) return null;
+  const seen = (angle: number, distance: number): Spot => [distance * Math.cos(angle), distance * Math.sin(angle)];
+  const counted = (angle: number, distance: number): Spot => {
+    const { clockwise, zero_deg, x, y, optics } = mounting as Mounting;
+    const [ahead, left] = seen((zero_deg * Math.PI) / 180 + (clockwise ? -angle : angle), distance + optics);
+    return [x + ahead, y + left];
+  };
   const place = (values["pose"] as { Vector3?: [number, number, number] } | undefined)?.Vector3;
-  return { spots, pose: place ? { x: place[0], y: place[1], z: 0, yaw: place[2] } : null };
+  return {
+    spots: scan.map(([angle, distance]) => (raw ? counted : seen)(angle, distance)),
+    pose: place ? { x: place[0], y: place[1], z: 0, yaw: place[2] } : null,
+  };
 }

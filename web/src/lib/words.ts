@@ -106,6 +106,14 @@ export function sentence(event: Json): [Sign, string] {
       return on ? ["bad", `Fault: ${text(event["text"])}`] : ["ok", `No longer a fault: ${text(event["text"])}`];
     case "mapping":
       return ["info", on ? `Mapping began (${by})` : `Mapping ended (${by})`];
+    case "bumped": {
+      const degrees = Math.abs((Number(event["radians"]) * 180) / Math.PI);
+      return ["warn", `Put right in the map: ${(Number(event["metres"]) * 100).toFixed(0)} cm and ${degrees.toFixed(0)}° off from where its wheels say`];
+    }
+    case "lost":
+      return ["bad", "It is not known where the robot is: what it sees contradicts the map"];
+    case "found":
+      return ["ok", "It is known again where the robot is"];
     case "cloud_rejected":
       return ["warn", `Clouds that were not taken: ${text(event["count"])}: ${text(event["why"])}`];
     case "walking":

@@ -83,6 +83,10 @@ export class MapPoints implements Store {
     return this.blocks.live;
   }
 
+  get extent(): Blocks["extent"] {
+    return this.blocks.extent;
+  }
+
   /** Takes a frame; `time` is the scene's. */
   take(frame: Frame, time: number): void {
     if (this.epoch !== frame.epoch) this.clear();
@@ -151,6 +155,8 @@ export class CloudPoints {
     give(geometry, "position", new GLBufferAttribute(buffer, gl.UNSIGNED_SHORT, 3, 2, frame.count, true));
     geometry.setDrawRange(0, frame.count);
     const points = shape(geometry, this.material(frame));
+    // Over the map, which has the same places.
+    points.renderOrder = 1;
     this.group.add(points);
     this.clouds.push({ points, buffer, count: frame.count });
     this.count += frame.count;

@@ -18,6 +18,8 @@ export type View = "orbit" | "top" | "follow";
 export interface Readout {
   points: number;
   flat: boolean;
+  /** How often it was drawn. */
+  frames: number;
   /** JavaScript of the last frame, ms. */
   script: number;
   /** Pixels of a metre at the point looked at. */
@@ -46,6 +48,8 @@ const CLOUDS = 50;
 /** What a cloud's point is taken to be as wide as, m. */
 const CLOUD_CELL = 0.035;
 const SCAN = 2048;
+/** How often colours that stand for ages are renewed, ms. */
+const AGEING = 2000;
 /** Pixels around a click in which a point is looked for. */
 const REACH = 15;
 
@@ -58,7 +62,7 @@ export class Scene {
   private readonly topControls: OrbitControls;
   private view: View = "orbit";
   private readonly map: MapPoints;
-  private mapMaterial: RawShaderMaterial | null = null;
+  private readonly mapMaterial: RawShaderMaterial;
   private readonly clouds: CloudPoints;
   private readonly grid = new LineSegments(new BufferGeometry(), new LineBasicMaterial({ transparent: true, opacity: 0.35 }));
   private readonly way = new Way();
@@ -71,10 +75,13 @@ export class Scene {
   private measuring = false;
   private queued = false;
   private script = 0;
+  private frames = 0;
   private flat = false;
   private isMap = false;
   private placed: Pose | null = null;
   private fitted = false;
+  /** How wide it was when it was brought into view, m. */
+  private fittedTo = 0;
   private touched = false;
   private bounds: Box | null = null;
   private settings: Settings | null = null;
@@ -83,6 +90,8 @@ export class Scene {
   private accent = new Color();
   private ink = new Color();
   private body: Body = "disc";
+  private ageing: ReturnType<typeof setInterval> | undefined;
+  private epoch: number | null = null;
   private readonly began = performance.now();
 
   constructor(
@@ -95,9 +104,8 @@ export class Scene {
     this.renderer = new WebGLRenderer({ canvas, antialias: true, powerPreference: "high-performance" });
     this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
     const gl = this.renderer.getContext() as WebGL2RenderingContext;
-    const placeholder = pointMaterial(true, [0, 0, 0], 0.05, 0.05, false);
-    this.mapMaterial = placeholder;
-    this.map = new MapPoints(gl, placeholder);
+    this.mapMaterial = pointMaterial(true, [0, 0, 0], 0.05, 0.05, false);
+    this.map = new MapPoints(gl, this.mapMaterial);
     this.clouds = new CloudPoints(this.renderer, ({ origin, unit }) => pointMaterial(false, origin, unit, CLOUD_CELL, false), CLOUDS);
     for (const camera of [this.perspective, this.flatCamera]) camera.up.set(0, 0, 1);
     this.flatCamera.up.set(0, 1, 0);
@@ -141,6 +149,7 @@ export class Scene {
 
   dispose(): void {
     this.observer.disconnect();
+    clearInterval(this.ageing);
     this.controls.dispose();
     this.topControls.dispose();
     this.map.clear();
@@ -156,6 +165,7 @@ export class Scene {
     shared.ramp.value = [0, 1, 2, 3, 4].map((step) => colour(`--r${step}`));
     shared.wall.value = colour("--wall");
     shared.floor_.value = colour("--free");
+    shared.echo.value = colour("--scan");
     const plain = (name: string) => new Color(css.getPropertyValue(name).trim() || "#888888");
     this.renderer.setClearColor(plain("--view"), 1);
     (this.grid.material as LineBasicMaterial).color = plain("--edge");
@@ -186,11 +196,13 @@ export class Scene {
   }
 
   setView(view: View): void {
+    const followed = this.view === "follow";
     this.view = view;
     this.controls.enabled = view !== "top";
     this.topControls.enabled = view === "top";
     this.touched = false;
     if (view === "follow") this.follow(true);
+    else if (followed) this.fit();
     this.invalidate();
   }
 
@@ -202,6 +214,10 @@ export class Scene {
     this.grid.visible = settings.grid;
     this.way.mesh.visible = settings.way;
     this.scan.visible = settings.scan;
+    this.clouds.group.visible = settings.scan || !this.flat;
+    clearInterval(this.ageing);
+    // Ages grow also while nothing comes.
+    if (settings.colouring === "age") this.ageing = setInterval(() => this.invalidate(), AGEING);
     this.invalidate();
   }
 
@@ -213,41 +229,69 @@ export class Scene {
   }
 
   take(frame: Frame): void {
-    if (frame.kind === "map") {
-      if (!this.isMap) {
-        this.isMap = true;
-        this.clouds.clear();
-        // What came before the map is in it; the newest cloud shows where the robot looks.
-        this.clouds.keep = 1;
-      }
-      this.flat = frame.flat;
-      const uniforms = this.mapMaterial?.uniforms;
-      if (uniforms) {
-        uniforms["origin"]?.value.set(...frame.origin);
-        uniforms["span"] = { value: frame.unit * 65_535 };
-        uniforms["cell"] = { value: frame.unit };
-        uniforms["flat_"] = { value: frame.flat };
-      }
-      this.map.take(frame, this.time());
-    } else {
-      this.clouds.take(frame);
-    }
+    if (frame.kind === "map") this.takeMap(frame);
+    else this.clouds.take(frame);
     if (frame.pose) this.setPose(frame.pose);
     if (!this.bounds) {
       const { x, y, z } = frame.pose ?? { x: 0, y: 0, z: 0 };
-      const ground = frame.flat ? 0 : frame.kind === "cloud" ? frame.origin[2] : z;
-      this.setBounds({ min: [x - 4, y - 4, ground], max: [x + 4, y + 4, ground + 2] });
+      const ground = this.flat ? 0 : frame.kind === "cloud" ? frame.origin[2] : z;
+      this.setBounds({ min: [x - 2, y - 2, ground], max: [x + 2, y + 2, ground + 2] });
     }
     if (!this.fitted && this.map.count + this.clouds.count > 200) {
       this.fitted = true;
-      if (frame.flat && this.view === "orbit") this.setView("top");
+      if (this.flat && this.view === "orbit") this.setView("top");
       this.fit();
     }
     this.invalidate();
   }
 
-  setPose(pose: Pose): void {
+  private takeMap(frame: Frame): void {
+    // What was seen before is in the frame of another map.
+    if (this.epoch !== null && this.epoch !== frame.epoch) this.clear();
+    this.epoch = frame.epoch;
+    if (!this.isMap && frame.count > 0) {
+      this.isMap = true;
+      this.clouds.clear();
+      // What came before the map is in it; the newest cloud shows where the robot looks.
+      this.clouds.keep = 1;
+    }
+    this.setFlat(frame.flat);
+    const { origin, unit } = frame;
+    const uniforms = this.mapMaterial.uniforms as Record<"origin" | "span" | "cell" | "flat_", { value: unknown }>;
+    // A cell's place is its lower corner; it is drawn about its middle.
+    uniforms.origin.value = new Vector3(...origin).addScalar(unit / 2);
+    uniforms.span.value = unit * 65_535;
+    uniforms.cell.value = unit;
+    uniforms.flat_.value = frame.flat;
+    this.map.take(frame, this.time());
+    const { extent } = this.map;
+    if (!extent) return;
+    const place = (cell: [number, number], z: number): [number, number, number] => [origin[0] + cell[0] * unit, origin[1] + cell[1] * unit, z];
+    const ground = frame.flat ? 0 : (frame.pose?.z ?? 0);
+    const { min, max } = this.bounds ?? { min: [0, 0, ground], max: [0, 0, ground + 2] };
+    // The guess around the robot, which came first, may be too wide.
+    if (frame.flat) this.bounds = null;
+    this.setBounds({ min: place(extent.min, min[2]), max: place(extent.max, max[2]) });
+  }
+
+  /** A robot with a map of the ground: its clouds are turns of a lidar. */
+  setFlat(flat: boolean): void {
+    this.flat = flat;
+    shared.turns.value = flat;
+    this.clouds.keep = flat || this.isMap ? 1 : CLOUDS;
+    this.clouds.group.visible = !flat || this.settings?.scan !== false;
+  }
+
+  /** The robot's place, or that it is not known. */
+  setPose(pose: Pose | null): void {
     const { placed } = this;
+    if (!pose) {
+      if (!placed) return;
+      this.placed = null;
+      this.robot.visible = false;
+      this.invalidate();
+      return;
+    }
     if (placed && placed.x === pose.x && placed.y === pose.y && placed.yaw === pose.yaw) return;
     this.placed = pose;
     this.robot.visible = true;
@@ -282,9 +326,9 @@ export class Scene {
     this.map.clear();
     this.clouds.clear();
     this.isMap = false;
-    this.clouds.keep = CLOUDS;
-    this.way.clear();
-    this.scan.geometry.setDrawRange(0, 0);
+    this.clouds.keep = this.flat ? 1 : CLOUDS;
+    this.epoch = null;
+    this.forgetWay();
     this.bounds = null;
     this.fitted = false;
     this.marks = [];
@@ -293,17 +337,31 @@ export class Scene {
     this.invalidate();
   }
 
+  /** What the robot saw last is not where it is seen now. */
+  forgetSight(): void {
+    this.scan.geometry.setDrawRange(0, 0);
+    if (this.isMap) this.clouds.clear();
+    this.invalidate();
+  }
+
+  /** What is shown of the robot's way and sight is in another frame than what comes now. */
+  forgetWay(): void {
+    this.way.clear();
+    this.scan.geometry.setDrawRange(0, 0);
+    this.invalidate();
+  }
+
   /** Brings all into view. */
   fit(): void {
     const { min, max } = this.bounds ?? { min: [-4, -4, 0], max: [4, 4, 1] };
     const middle = new Vector3((min[0] + max[0]) / 2, (min[1] + max[1]) / 2, this.floor.position.z);
-    const wide = max[0] - min[0] + 1;
-    const deep = max[1] - min[1] + 1;
+    const [wide, deep] = [max[0] - min[0] + 1, max[1] - min[1] + 1];
+    this.fittedTo = Math.hypot(wide - 1, deep - 1);
     const aspect = this.canvas.clientWidth / Math.max(1, this.canvas.clientHeight);
     const radius = Math.hypot(wide, deep) / 2;
     const away = radius / Math.tan(MathUtils.degToRad(this.perspective.fov / 2)) / Math.min(1, aspect);
     this.controls.target.copy(middle);
-    this.perspective.position.copy(middle).add(new Vector3(0.42, -0.72, 0.66).normalize().multiplyScalar(away * 0.92));
+    this.perspective.position.copy(middle).add(new Vector3(0.42, -0.72, 0.66).normalize().multiplyScalar(away));
     this.topControls.target.copy(middle);
     this.flatCamera.position.set(middle.x, middle.y, 50);
     this.flatCamera.zoom = Math.min((2 * aspect) / wide, 2 / deep) * 0.86;
@@ -343,6 +401,7 @@ export class Scene {
     shared.now.value = this.time();
     this.renderer.render(this.scene, this.camera);
     this.script = performance.now() - begin;
+    this.frames++;
     this.told(this.readout());
   }
 
@@ -362,7 +421,7 @@ export class Scene {
       : null;
     const distance = this.perspective.position.distanceTo(this.controls.target);
     const pixels = (this.camera.projectionMatrix.elements[5] * this.canvas.clientHeight) / 2 / (this.view === "top" ? 1 : distance);
-    return { points: this.isMap ? this.map.count : this.clouds.count, flat: this.flat, script: this.script, pixels, measure };
+    return { points: this.isMap ? this.map.count : this.clouds.count, flat: this.flat, frames: this.frames, script: this.script, pixels, measure };
   }
 
   private resize(): void {
@@ -397,6 +456,9 @@ export class Scene {
     this.bounds = { min: [least(0), least(1), least(2)], max: [most(0), most(1), most(2)] };
     this.lines(this.bounds.min, this.bounds.max);
     this.level();
+    const wide = ({ min, max }: Box) => Math.hypot(max[0] - min[0], max[1] - min[1]);
+    // What grows stays in view, until a person has chosen another.
+    if (this.fitted && !this.touched && this.view !== "follow" && wide(this.bounds) > 1.04 * this.fittedTo) this.fit();
   }
 
   private level(): void {

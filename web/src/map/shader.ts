@@ -23,6 +23,8 @@ uniform float now;
 uniform vec3 ramp[5];
 uniform vec3 wall;
 uniform vec3 floor_;
+uniform vec3 echo;
+uniform bool turns;      // clouds are turns of a lidar, in the plane
 #ifdef MAP
 in vec4 position;
 in float born;
@@ -41,6 +43,9 @@ void main() {
 #endif
   bool solid = flat_ && position.z > 0.0;
   if (flat_) place.z = solid ? 0.002 : 0.0;
+#ifndef MAP
+  if (turns) place.z = 0.01;
+#endif
   gl_Position = projectionMatrix * modelViewMatrix * vec4(place, 1.0);
   float pixels = projectionMatrix[1][1] * height * 0.5 / gl_Position.w;
   if (flat_) {
@@ -52,6 +57,12 @@ void main() {
     int i = int(t);
     tint = mix(ramp[i], ramp[i + 1], fract(t));
     gl_PointSize = clamp(cell * pixels, 1.6, 5.0) * size;
+#ifndef MAP
+    if (turns) {
+      tint = echo;
+      gl_PointSize = clamp(cell * pixels * 1.4, 4.5, 8.0);
+    }
+#endif
   }
   if (gone || (!flat_ && place.z > cut)) gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
 }`;
@@ -90,6 +101,8 @@ export const shared = {
   ramp: { value: [0, 1, 2, 3, 4].map(() => new Color()) },
   wall: { value: new Color() },
   floor_: { value: new Color() },
+  echo: { value: new Color() },
+  turns: { value: false },
   pick: { value: false },
 };
 
@@ -99,6 +112,7 @@ export function pointMaterial(isMap: boolean, origin: [number, number, number], 
     vertexShader: VERTEX,
     fragmentShader: FRAGMENT,
     defines: isMap ? { MAP: 1 } : {},
+    depthTest: isMap || !shared.turns.value,
     uniforms: {
       ...shared,
       origin: { value: new Vector3(...origin) },

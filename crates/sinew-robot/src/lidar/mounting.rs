@@ -1,9 +1,10 @@
 use std::f64::consts::{PI, TAU};
 
+use serde::Serialize;
 use sinew_wire::delta2d::Point;
 
 /// How a lidar stands on its robot.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Mounting {
     /// Whether its angles count clockwise, seen from above.
     pub clockwise: bool,

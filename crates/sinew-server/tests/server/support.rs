@@ -265,8 +265,8 @@ impl Drive for Double {
         Ok(self.task(command.into()))
     }
 
-    fn deadman(&self) -> Duration {
-        Duration::from_millis(300)
+    fn limits(&self) -> drive::Limits {
+        drive::Limits { linear: 0.3, angular: 1.0, deadman: Duration::from_millis(300) }
     }
 }
 
