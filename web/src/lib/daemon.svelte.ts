@@ -14,9 +14,10 @@ export interface Entry {
   text: string;
 }
 
-/** A robot with the time at which it was told of. */
+/** A robot with the time at which it was told of, and how many frames of it come a second. */
 export interface Robot extends RobotReport {
   toldAt: number;
+  rate: number | null;
 }
 
 type SensorListener = (robot: string, group: string, values: Json, time: number) => void;
@@ -56,6 +57,8 @@ class Daemon {
   private halts = new Set<() => void>();
   /** What a reload of the page would end. */
   private occupied = new Set<() => boolean>();
+  /** How many frames of each robot had come, and when. */
+  private counted = new Map<string, { frames: number; at: number; rate: number | null }>();
   private entries = 0;
   private untold: Entry[] = [];
   private quickest = Infinity;
@@ -306,13 +309,25 @@ class Daemon {
     this.quickest = Math.min(trip, this.quickest + 2);
     this.warnings = told.warnings ?? [];
     const toldAt = Date.now();
-    this.robots = told.robots.filter(isReport).map((robot) => ({ ...robot, toldAt }));
+    this.robots = told.robots.filter(isReport).map((robot) => ({ ...robot, toldAt, rate: this.rate(robot, toldAt) }));
     if (!this.robots.some(({ name }) => name === this.chosen)) this.chosen = this.robots[0]?.name ?? null;
   }
 
   private renew(report: RobotReport): void {
     const toldAt = Date.now();
-    this.robots = this.robots.map((robot) => (robot.name === report.name ? { ...report, toldAt } : robot));
+    this.robots = this.robots.map((robot) => (robot.name === report.name ? { ...report, toldAt, rate: this.rate(report, toldAt) } : robot));
+  }
+
+  /** Frames a second, over a second or more. */
+  private rate({ name, state }: RobotReport, at: number): number | null {
+    const counters = state["counters"] as Record<string, number> | undefined;
+    const frames = counters?.["frames"] ?? counters?.["received"];
+    if (typeof frames !== "number") return null;
+    const before = this.counted.get(name);
+    if (before && at - before.at < 1000) return before.rate;
+    const rate = before && frames >= before.frames ? ((frames - before.frames) * 1000) / (at - before.at) : null;
+    this.counted.set(name, { frames, at, rate });
+    return rate;
   }
 
   /** Asks for what the panels of the robot that is chosen show. */
