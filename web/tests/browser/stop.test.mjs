@@ -124,6 +124,7 @@ test("a page with a new build, or a lost GPU, is loaded anew only when nothing i
   const loaded = page.waitForEvent("load");
   await watcher.stops(t, "the key is let go", async () => {}, () => page.keyboard.up("KeyA"));
   await loaded;
+  await page.getByRole("status").filter({ hasText: "Live" }).waitFor();
   assert.equal(await page.evaluate(() => globalThis.changed), 0);
 });
 
@@ -162,7 +163,11 @@ for (const signal of ["SIGKILL", "SIGSTOP"]) {
     const watcher = await Watcher.start(t, daemon);
     const server = await chromium.launchServer({ executablePath: CHROMIUM, headless: true, chromiumSandbox: false, args: FLAGS });
     const { pid } = server.process();
-    t.after(() => server.kill());
+    // All of them, or those that are stopped stay.
+    t.after(async () => {
+      if (signal === "SIGSTOP") process.kill(-pid, "SIGKILL");
+      await server.kill();
+    });
     const browser = await chromium.connect(server.wsEndpoint());
     const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
     await page.goto(daemon.url);
