@@ -14,9 +14,10 @@ export interface Entry {
   text: string;
 }
 
-/** A robot with the time at which it was told of. */
+/** A robot with the time at which it was told of, and how many frames of it come a second. */
 export interface Robot extends RobotReport {
   toldAt: number;
+  rate: number | null;
 }
 
 type SensorListener = (robot: string, group: string, values: Json, time: number) => void;
@@ -26,6 +27,10 @@ const KEPT = 500;
 const TOKEN = "sinew-token";
 /** How often a robot's sensors are of use to a person, a second. */
 const SENSOR_RATE = 20;
+/** How often the log is shown anew at most, ms: a robot may tell a thousand events a second. */
+const LOG_PACE = 100;
+/** How long STOP waits for an answer before it says that there is none, ms. */
+const STOP_PATIENCE = 1500;
 
 class Daemon {
   phase: Phase = $state("connecting");
@@ -52,7 +57,12 @@ class Daemon {
   private sensors = new Set<SensorListener>();
   private frames = new Set<FrameListener>();
   private halts = new Set<() => void>();
+  /** What a reload of the page would end. */
+  private occupied = new Set<() => boolean>();
+  /** How many frames of each robot had come, and when. */
+  private counted = new Map<string, { frames: number; at: number; rate: number | null }>();
   private entries = 0;
+  private untold: Entry[] = [];
   private quickest = Infinity;
   private readonly link: Link;
   private readonly tab = Math.floor(crypto.getRandomValues(new Uint16Array(1))[0] ?? 0).toString(16).padStart(4, "0");
@@ -111,26 +121,44 @@ class Daemon {
 
   /** Tells that something was not done. */
   fail(robot: string | null, words: string, error: unknown): void {
-    const text = error instanceof Refused ? `${words}: ${error.message}.${remedy(error.remedy)}` : `${words}: ${String(error)}`;
+    const text = error instanceof Refused ? `${words}: ${error.message}.${remedy(error.remedy)}` : `${words}: ${error instanceof Error ? error.message : String(error)}`;
     this.tell(robot, "bad", text);
     this.notice = { sign: "bad", text };
   }
 
   tell(robot: string | null, sign: Sign, text: string): void {
-    const entry = { id: this.entries++, time: new Date(), robot, sign, text };
-    this.log = [entry, ...this.log.slice(0, KEPT - 1)];
+    this.untold.push({ id: this.entries++, time: new Date(), robot, sign, text });
+    if (this.untold.length === 1) setTimeout(() => this.show(), LOG_PACE);
+    if (this.untold.length > 2 * KEPT) this.untold.splice(1, KEPT);
+  }
+
+  private show(): void {
+    this.log = [...this.untold.reverse(), ...this.log].slice(0, KEPT);
+    this.untold = [];
   }
 
   /** Stops all robots, by every way there is. */
   async stop(): Promise<void> {
-    const said = this.link.ask({ type: "Stop" });
+    const said = within(STOP_PATIENCE, this.link.ask({ type: "Stop" }));
     this.halts.forEach((halt) => halt());
-    const posted = this.robots.map(({ name }) => this.post(name));
-    const outcomes = await Promise.allSettled([said, ...posted]);
-    const reached = outcomes.some(({ status }) => status === "fulfilled");
-    const text = reached ? "Stopped all robots" : "STOP did not reach Sinew: use the robot's own switch";
-    this.tell(null, reached ? "ok" : "bad", text);
-    this.notice = { sign: reached ? "ok" : "bad", text };
+    const names = this.robots.map(({ name }) => name);
+    const posted = names.map((name) => within(STOP_PATIENCE, this.post(name)));
+    // One answer on the socket is for all of them; by HTTP each robot has its own.
+    const missed = await said.then(
+      () => [],
+      async (reason: unknown) => {
+        const outcomes = await Promise.allSettled(posted);
+        if (names.length === 0) return [`Sinew (${words(reason)})`];
+        return names.filter((_, index) => outcomes[index]?.status === "rejected");
+      },
+    );
+    const text =
+      missed.length === 0
+        ? "Stopped all robots"
+        : `STOP did not reach ${missed.length < names.length || names.length === 0 ? missed.join(", ") : "Sinew"}: use the robot's own switch`;
+    const sign = missed.length === 0 ? "ok" : "bad";
+    this.tell(null, sign, text);
+    this.notice = { sign, text };
   }
 
   private async post(robot: string): Promise<void> {
@@ -140,6 +168,18 @@ class Daemon {
     const address = `/api/v1/robots/${encodeURIComponent(robot)}/commands`;
     const answer = await fetch(address, { method: "POST", keepalive: true, headers, body: '{"type":"Stop"}' });
     if (!answer.ok) throw new Error(answer.statusText);
+  }
+
+  /** Loads the page anew, as soon as nothing is held that this would let go. */
+  reload(): void {
+    if ([...this.occupied].some((is) => is())) setTimeout(() => this.reload(), 500);
+    else location.reload();
+  }
+
+  /** Says when a reload would be in the way. */
+  onReload(occupied: () => boolean): () => void {
+    this.occupied.add(occupied);
+    return () => this.occupied.delete(occupied);
   }
 
   /** Fetches a file of the daemon and has the browser keep it. */
@@ -216,13 +256,15 @@ class Daemon {
     if (message.type === "Lost") this.tell(null, "warn", `${message.count} messages were left out: this page was too slow`);
     if (message.type !== "Event") return;
     const { topic, robot, data } = message;
+    if (typeof topic !== "string" || typeof data !== "object" || data === null) return;
     if (topic === "state") {
-      this.renew(data as RobotReport);
+      if (isReport(data)) this.renew(data);
     } else if (topic === "events") {
       const [sign, text] = sentence(data as Json);
       this.tell(robot, sign, text);
     } else {
       const { values, timestamp_us } = data as { values: Json; timestamp_us: number };
+      if (typeof values !== "object" || values === null) return;
       const group = topic.replace("sensors/", "");
       this.sensors.forEach((listener) => listener(robot, group, values, timestamp_us / 1000));
     }
@@ -258,24 +300,36 @@ class Daemon {
     if (this.phase !== "open" || this.tokenWanted) return;
     const before = Date.now();
     const [robots, pong] = await Promise.all([this.link.ask({ type: "Robots" }), this.link.ask({ type: "Ping" })]).catch(() => []);
-    if (!robots || !pong) return;
-    const told = robots as Robots;
+    const told = robots as Robots | undefined;
+    if (!told || !pong || !Array.isArray(told.robots)) return;
     const { build, time_ms } = pong as { build: string; time_ms: number };
-    if (this.build !== "" && this.build !== build) location.reload();
+    if (this.build !== "" && this.build !== build) this.reload();
     this.build = build;
     // The quicker the answer, the better it tells the daemon's time.
     const trip = Date.now() - before;
     if (trip <= this.quickest) this.ahead = time_ms - (before + trip / 2);
     this.quickest = Math.min(trip, this.quickest + 2);
-    this.warnings = told.warnings;
+    this.warnings = told.warnings ?? [];
     const toldAt = Date.now();
-    this.robots = told.robots.map((robot) => ({ ...robot, toldAt }));
+    this.robots = told.robots.filter(isReport).map((robot) => ({ ...robot, toldAt, rate: this.rate(robot, toldAt) }));
     if (!this.robots.some(({ name }) => name === this.chosen)) this.chosen = this.robots[0]?.name ?? null;
   }
 
   private renew(report: RobotReport): void {
     const toldAt = Date.now();
-    this.robots = this.robots.map((robot) => (robot.name === report.name ? { ...report, toldAt } : robot));
+    this.robots = this.robots.map((robot) => (robot.name === report.name ? { ...report, toldAt, rate: this.rate(report, toldAt) } : robot));
+  }
+
+  /** Frames a second, over a second or more. */
+  private rate({ name, state }: RobotReport, at: number): number | null {
+    const counters = state["counters"] as Record<string, number> | undefined;
+    const frames = counters?.["frames"] ?? counters?.["received"];
+    if (typeof frames !== "number") return null;
+    const before = this.counted.get(name);
+    if (before && at - before.at < 1000) return before.rate;
+    const rate = before && frames >= before.frames ? ((frames - before.frames) * 1000) / (at - before.at) : null;
+    this.counted.set(name, { frames, at, rate });
+    return rate;
   }
 
   /** Asks for what the panels of the robot that is chosen show. */
@@ -306,6 +360,34 @@ export function keep(blob: Blob, name: string): void {
   anchor.download = name;
   anchor.click();
   setTimeout(() => URL.revokeObjectURL(anchor.href), 10_000);
+}
+
+/** Whether something is what panels read of a robot: they show whatever calls itself a daemon. */
+function isReport(told: unknown): told is RobotReport {
+  const report = told as Partial<RobotReport> | null;
+  const object = (value: unknown) => typeof value === "object" && value !== null && !Array.isArray(value);
+  const links = report?.links ?? {};
+  return (
+    typeof report?.name === "string" &&
+    object(report.state) &&
+    typeof report.link?.state === "string" &&
+    object(links) &&
+    Object.values(links).every((link) => typeof (link as Partial<typeof link> | null)?.state === "string") &&
+    Array.isArray(report.capabilities) &&
+    Array.isArray(report.sensors)
+  );
+}
+
+function words(reason: unknown): string {
+  return reason instanceof Error ? reason.message : String(reason);
+}
+
+/** The same promise, which fails by itself when it takes too long. */
+function within<T>(milliseconds: number, promise: Promise<T>): Promise<T> {
+  const late = new Promise<never>((_, fail) => setTimeout(() => fail(new Error("no answer came")), milliseconds));
+  const first = Promise.race([promise, late]);
+  first.catch(() => undefined);
+  return first;
 }
 
 function browser(): string {

@@ -119,7 +119,8 @@ export class Link {
       this.listener.frame(data);
       return;
     }
-    const message = JSON.parse(data) as DaemonMessage;
+    const message = read(data);
+    if (message === null) return;
     if (message.type === "Reply") {
       const waiting = this.waiting.get(message.req as number);
       this.waiting.delete(message.req as number);
@@ -172,6 +173,16 @@ export class Link {
   private tell(phase: Phase): void {
     this.phase = phase;
     this.listener.phase(phase, this.roundTrip);
+  }
+}
+
+/** A message, or null for what is none: the page lives on with what is right. */
+function read(data: string): DaemonMessage | null {
+  try {
+    const message: unknown = JSON.parse(data);
+    return typeof message === "object" && message !== null ? (message as DaemonMessage) : null;
+  } catch {
+    return null;
   }
 }
 

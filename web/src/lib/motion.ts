@@ -63,9 +63,51 @@ export function toCsv(motion: Motion): string {
   return [["time_ms", ...motion.joints].join(","), ...rows, ""].join("\n");
 }
 
-/** Reads a file that was dropped: the library's JSON, or a CSV with `time_ms` and a column a joint. */
+/** The arm joints of a `motion.seq`, in its order. The wrists' yaw is left out: the library has no place for it. */
+const SEQ_JOINTS = ["left", "right"].flatMap((side) =>
+  ["shoulder_pitch", "shoulder_roll", "shoulder_yaw", "elbow", "wrist_roll", "wrist_pitch", null].map((joint) => joint && `${side}_${joint}`),
+);
+
+/** The joints of Unitree's `motion.seq`: YAML of one shape, of which the part with `JointDisplacement` is read. */
+function readSeq(text: string): Pick<Motion, "joints" | "frames"> {
+  let [content, rate, wanted, inFrames] = ["", 0, -1, false];
+  const frames: number[][] = [];
+  const columns = SEQ_JOINTS.flatMap((joint, index) => (joint === null ? [] : [index]));
+  for (const [index, raw] of text.split("\n").entries()) {
+    const line = raw.trim();
+    const row = /^-\s*\[(.*)\]$/.exec(line);
+    if (row && !inFrames) continue;
+    if (row) {
+      const cells = (row[1] ?? "").split(",").map(Number);
+      const pose = columns.map((column) => cells[column] ?? NaN);
+      if (cells.length !== SEQ_JOINTS.length || !pose.every(Number.isFinite)) throw new Error(`line ${index + 1} has not ${SEQ_JOINTS.length} numbers`);
+      frames.push([Math.round((frames.length * 1000) / rate), ...pose]);
+      continue;
+    }
+    if (line === "" || line.startsWith("#")) continue;
+    // The frames end where anything else begins.
+    if (inFrames) break;
+    // The rate stays: a part without one has that of the whole.
+    if (line.startsWith("-")) [content, wanted] = ["", -1];
+    const [key = "", value = ""] = line.replace(/^-/, "").split(/:(.*)/).map((part) => part.trim());
+    if (key === "content") content = value;
+    if (key === "frame_rate") rate = Number(value);
+    if (key === "num_frames") wanted = Number(value);
+    inFrames = key === "frames" && content === "JointDisplacement";
+    if (inFrames && !(rate >= 1 && rate <= 1000)) throw new Error("frame_rate has to be 1 to 1000, before the frames");
+  }
+  if (!inFrames) throw new Error("it has no part with content: JointDisplacement and frames");
+  if (wanted >= 0 && wanted !== frames.length) throw new Error(`it has ${frames.length} frames, not ${wanted} as num_frames says`);
+  return { joints: SEQ_JOINTS.filter((joint) => joint !== null), frames };
+}
+
+/** Reads a file that was dropped: the library's JSON, a CSV with `time_ms` and a column a joint, or a `motion.seq`. */
 export function readMotion(name: string, text: string): Motion {
   const plain = name.replace(/\.[^.]*$/, "");
+  if (name.toLowerCase().endsWith(".seq")) {
+    const { joints, frames } = readSeq(text);
+    return { version: 1, name: plain, created: Math.floor(Date.now() / 1000), duration_ms: frames.at(-1)?.[0] ?? 0, joints, frames, keyframes: [] };
+  }
   if (name.toLowerCase().endsWith(".csv")) {
     const [head = "", ...lines] = text.split(/\r?\n/).filter((line) => line.trim() !== "");
     const [first, ...joints] = head.split(",").map((cell) => cell.trim());

@@ -39,8 +39,8 @@ export class Teacher {
         daemon.ask({ type: "Teach", op: "list" }).catch(() => ({ actions: [] })),
         daemon.ask({ type: "Teach", op: "library" }).catch(() => ({ motions: [], problems: [] })),
       ]);
-      const { actions } = list as { actions: { name: string; kind: string; duration_ms: number | null }[] };
-      const { motions, problems } = library as { motions: { name: string; created: number | null; duration_ms: number }[]; problems: Problem[] };
+      const { actions = [] } = list as { actions?: { name: string; kind: string; duration_ms: number | null }[] };
+      const { motions = [], problems = [] } = library as { motions?: { name: string; created: number | null; duration_ms: number }[]; problems?: Problem[] };
       const kept = new Map(motions.map((motion) => [motion.name, motion]));
       const own: Action[] = actions.map(({ name, kind, duration_ms }) => {
         const motion = kept.get(name);
@@ -112,11 +112,17 @@ export class Teacher {
     }
   }
 
-  async export(name: string, format: "json" | "csv"): Promise<void> {
+  /** A motion of the library as the text of a file. */
+  async file(name: string, format: "json" | "csv"): Promise<string | null> {
     const motion = await this.show(name);
-    if (!motion) return;
+    if (!motion) return null;
     const { version, created, duration_ms, joints, frames, keyframes } = motion;
-    const text = format === "csv" ? toCsv(motion) : JSON.stringify({ version, name: motion.name, created, duration_ms, joints, frames, keyframes });
+    return format === "csv" ? toCsv(motion) : JSON.stringify({ version, name: motion.name, created, duration_ms, joints, frames, keyframes });
+  }
+
+  async export(name: string, format: "json" | "csv"): Promise<void> {
+    const text = await this.file(name, format);
+    if (text === null) return;
     keep(new Blob([text], { type: format === "csv" ? "text/csv" : "application/json" }), `${name}.${format}`);
     daemon.tell(daemon.chosen, "ok", `Export ${name} as ${format.toUpperCase()}`);
   }

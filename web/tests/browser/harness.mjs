@@ -8,6 +8,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { inflateSync } from "node:zlib";
 import { chromium } from "playwright-core";
+import { WebSocket } from "./socket.mjs";
 
 const SINEW = process.env.SINEW ?? fileURLToPath(new URL("../../../target/debug/sinew", import.meta.url));
 export const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
@@ -96,6 +97,60 @@ export class Daemon {
       },
       patience,
     );
+  }
+}
+
+/** What a robot has to stand within after its driver let go, ms: the dead-man, and what a busy machine adds. */
+const STANDS_WITHIN = 1500;
+
+/** A client of its own that sees how a robot moves, on the daemon's stream. */
+export class Watcher {
+  static async start(t, daemon, robot = "vacuum", token = null) {
+    const watcher = new Watcher();
+    watcher.moving = false;
+    watcher.changed = performance.now();
+    watcher.waiting = [];
+    watcher.socket = await WebSocket.connect(`${daemon.address}/ws`);
+    watcher.socket.onmessage = (text) => {
+      const message = JSON.parse(text);
+      if (message.type !== "Event" || message.robot !== robot) return;
+      const { linear, angular } = message.data.state.velocity;
+      watcher.tell(linear !== 0 || angular !== 0);
+    };
+    t.after(() => watcher.socket.close());
+    if (token) watcher.socket.send(JSON.stringify({ type: "Auth", token }));
+    watcher.socket.send(JSON.stringify({ type: "Subscribe", robot, topics: ["state"] }));
+    return watcher;
+  }
+
+  tell(moving) {
+    if (moving === this.moving) return;
+    this.moving = moving;
+    this.changed = performance.now();
+    this.waiting.splice(0).forEach((done) => done());
+  }
+
+  async becomes(moving, patience) {
+    const end = performance.now() + patience;
+    while (this.moving !== moving) {
+      const left = end - performance.now();
+      if (left <= 0) return false;
+      await Promise.race([new Promise((done) => this.waiting.push(done)), new Promise((done) => setTimeout(done, left))]);
+    }
+    return true;
+  }
+
+  /** Has something begin the motion, then something end it; asserts how long the robot went on, and that it stays. */
+  async stops(t, what, drive, end, within = STANDS_WITHIN) {
+    await drive();
+    assert.ok(await this.becomes(true, PATIENCE), `${what}: it never drove`);
+    const began = performance.now();
+    await end();
+    assert.ok(await this.becomes(false, within + 5000), `${what}: it still drives`);
+    const took = this.changed - began;
+    t.diagnostic(`${what}: stands after ${took.toFixed(0)} ms`);
+    assert.ok(took < within, `${what}: it took ${took.toFixed(0)} ms`);
+    assert.equal(await this.becomes(true, 400), false, `${what}: it drives again`);
   }
 }
 

@@ -53,6 +53,16 @@ export class WebSocket {
   }
 }
 
+/** The first frame that a client sent, if it is whole. */
+export function unmask(bytes) {
+  if (bytes.length < 2) return null;
+  const [size, head] = (bytes[1] & 127) === 126 ? [bytes.length < 4 ? Infinity : bytes.readUInt16BE(2), 4] : [bytes[1] & 127, 2];
+  if (bytes.length < head + 4 + size) return null;
+  const mask = bytes.subarray(head, head + 4);
+  const payload = Buffer.from(bytes.subarray(head + 4, head + 4 + size)).map((byte, index) => byte ^ mask[index & 3]);
+  return { opcode: bytes[0] & 15, payload: payload.toString(), length: head + 4 + size };
+}
+
 /** The first frame of some bytes, if it is whole. */
 function next(bytes) {
   if (bytes.length < 2) return null;

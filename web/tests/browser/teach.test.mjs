@@ -64,9 +64,37 @@ test("motions come and go as files, and are shown before anything moves", async 
   await teaching.getByText("pale: preview").waitFor();
   await teaching.getByText("right elbow").waitFor();
   assert.equal((await daemon.robot("g1")).state.playing, null);
-  const [download] = await Promise.all([page.waitForEvent("download"), found.getByRole("button", { name: "Export" }).click()]);
-  const document = JSON.parse(await readFile(await download.path(), "utf8"));
+  const exported = async (format) => {
+    await found.getByRole("button", { name: "Export" }).click();
+    const row = teaching.getByRole("group", { name: `Export ${name}` });
+    const [download] = await Promise.all([page.waitForEvent("download"), row.getByRole("button", { name: format }).click()]);
+    return readFile(await download.path(), "utf8");
+  };
+  const document = JSON.parse(await exported("JSON"));
   assert.deepEqual([document.name, document.frames.length], [name, 4100]);
+  const lines = (await exported("CSV")).trim().split("\n");
+  assert.deepEqual([lines.length, lines[0]], [4101, ["time_ms", ...JOINTS].join(",")]);
+
+  // By drag and drop: a file onto the list, and a motion of the list out of it.
+  const seq = ["components:", "  - content: JointDisplacement", "    frame_rate: 50", "    num_frames: 2", "    num_parts: 14", "    frames:", ...[0, 0.5].map((value) => `      - [${Array.from({ length: 14 }, () => value)}]`)].join("\n");
+  const list = teaching.getByRole("group", { name: "Motions" });
+  const carried = await page.evaluateHandle((text) => {
+    const data = new DataTransfer();
+    data.items.add(new File([text], "from the SDK.seq"));
+    return data;
+  }, seq);
+  await list.dispatchEvent("drop", { dataTransfer: carried });
+  await row(page, "from the SDK").waitFor();
+  const out = row(page, "from the SDK").locator("[draggable=true]");
+  const data = await page.evaluateHandle(() => new DataTransfer());
+  await out.dispatchEvent("pointerdown");
+  await until("it can be dragged", async () => {
+    await out.dispatchEvent("dragstart", { dataTransfer: data });
+    return data.evaluate((data) => data.types.length > 0);
+  });
+  assert.match(await data.evaluate((data) => data.getData("DownloadURL")), /^application\/json:from the SDK\.json:blob:/);
+  const dragged = JSON.parse(await data.evaluate((data) => data.getData("application/x-sinew-motion")));
+  assert.deepEqual([dragged.name, dragged.frames.length, dragged.joints.length], ["from the SDK", 2, 12]);
   await page.locator("input[type=file]").setInputFiles({ name: "no.json", mimeType: "application/json", buffer: Buffer.from("{}") });
   await page.getByRole("alert").filter({ hasText: "this is no motion" }).waitFor();
 });
