@@ -58,9 +58,11 @@ struct Inner {
     map: VoxelMap,
     /// The frame of the first cloud: a map has one.
     frame: Option<Arc<str>>,
-    /// Where the robot was with the last cloud, and when that came.
+    /// Where the robot was with the last cloud.
     pose: Option<Pose>,
-    time_us: u64,
+    /// When that came, here and by the clock. A map that is not added to any more does not look
+    /// fresh to a reader that comes later.
+    seen: Option<(Instant, u64)>,
 }
 
 #[derive(Debug, Default)]
@@ -111,7 +113,7 @@ impl Volume {
     pub fn spawn(audience: Arc<dyn Audience>) -> io::Result<Self> {
         let map = VoxelMap::new(VoxelSettings::default());
         let kept = Arc::new(Kept {
-            inner: RwLock::new(Inner { map, frame: None, pose: None, time_us: 0 }),
+            inner: RwLock::new(Inner { map, frame: None, pose: None, seen: None }),
             queue: Mutex::default(),
             changed: Condvar::new(),
             frames: AtomicU64::new(0),
@@ -255,7 +257,7 @@ impl Kept {
     fn clear(&self) {
         let mut inner = self.write();
         inner.map.clear();
-        (inner.frame, inner.pose) = (None, None);
+        (inner.frame, inner.pose, inner.seen) = (None, None, None);
         let mut figures = lock(&self.figures);
         *figures = Figures { left_out: figures.left_out, ..Figures::default() };
     }
@@ -290,7 +292,7 @@ impl Inner {
         }
         self.map.insert(came, cloud).map_err(|unusable| unusable.to_string())?;
         self.frame.get_or_insert_with(|| Arc::clone(&cloud.frame));
-        (self.pose, self.time_us) = (cloud.pose, time_us);
+        (self.pose, self.seen) = (cloud.pose, Some((came, time_us)));
         Ok(())
     }
 }
@@ -304,13 +306,14 @@ impl Blocks for Kept {
             Err(TryLockError::WouldBlock) => return None,
         };
         let (before, mut points) = (*place, Vec::new());
-        inner.map.changes(Instant::now(), place, MAP_POINTS, &mut points);
+        let (seen, time_us) = inner.seen.unwrap_or_else(|| (Instant::now(), timestamp_us()));
+        inner.map.changes(seen, place, MAP_POINTS, &mut points);
         if *place == before {
             return None;
         }
         let header = Header {
             sequence: self.frames.fetch_add(1, Ordering::Relaxed) + 1,
-            time_us: inner.time_us,
+            time_us,
             epoch: inner.map.epoch(),
             name: inner.frame.as_deref().unwrap_or_default(),
             pose: inner.pose,

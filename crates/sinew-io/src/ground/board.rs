@@ -30,6 +30,8 @@ pub(super) struct Board {
     /// When the robot was pushed last, and how far.
     bumped: Option<(Instant, Pose)>,
     last_turn: Option<(usize, Bounds, Instant)>,
+    /// When the map was last shown anything, here and by the clock.
+    seen: Option<(Instant, u64)>,
     path: Vec<[f64; 2]>,
     /// The lidar was off when the map was begun.
     switched_on: bool,
@@ -49,6 +51,7 @@ impl Board {
             is_full: false,
             bumped: None,
             last_turn: None,
+            seen: None,
             path: Vec::new(),
             switched_on: false,
             frames: 0,
@@ -104,6 +107,7 @@ impl Board {
         self.is_full = mapper.grid().is_full();
         if let Some(bounds) = turn.and_then(bounds) {
             self.last_turn = Some((turn.map_or(0, <[_]>::len), bounds, now));
+            self.seen = Some((now, timestamp_us()));
         }
         let place = |pose: &Pose| [pose.x, pose.y];
         match mapper.path().get(self.path.len()..) {
@@ -185,12 +189,14 @@ impl Blocks for Ground {
             return None;
         }
         let mut points = Vec::new();
-        board.map.changes(Instant::now(), place, frame::MAP_POINTS, &mut points);
+        // A map that is not added to any more does not look fresh to a reader that comes later.
+        let (seen, time_us) = board.seen.unwrap_or_else(|| (Instant::now(), timestamp_us()));
+        board.map.changes(seen, place, frame::MAP_POINTS, &mut points);
         let sequence = board.next_frame();
         let Board { map, pose, .. } = &*board;
         let header = frame::Header {
             sequence,
-            time_us: timestamp_us(),
+            time_us,
             epoch: map.epoch(),
             name: FRAME,
             pose: pose.map(self::pose),

@@ -1,6 +1,10 @@
 //! What is asked about a vacuum's map.
 
-use std::{path::PathBuf, sync::Arc, time::Instant};
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 use sinew_robot::{
@@ -22,6 +26,10 @@ use crate::{
 };
 
 const KEPT: &str = "the map is kept here until the next one is begun; `save` gives it out";
+
+/// How long the lidar may take to be switched on, and how often that is looked at.
+const SWITCHING: Duration = Duration::from_secs(3);
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A vacuum that is asked to map. Clones are the same.
 #[derive(Clone)]
@@ -70,12 +78,27 @@ impl Asked {
         let was_on = self.is_lidar_on();
         if !was_on {
             self.switch("Enable", origin).await?;
+            self.await_lidar().await?;
         }
         self.ground.start(!was_on);
         Ok(match was_on {
             true => json!({ "op": "start" }),
             false => json!({ "op": "start", "note": "the lidar is switched on for it" }),
         })
+    }
+
+    /// Frames that wait for the line are dropped with the client that asked for them: what it is told
+    /// is what has happened.
+    async fn await_lidar(&self) -> Result<(), Refusal> {
+        let end = Instant::now() + SWITCHING;
+        while !self.is_lidar_on() {
+            if Instant::now() >= end {
+                let message = "the lidar was not switched on, so no map was begun; try again";
+                return Err(Refusal::new(Code::Unconfirmed, message));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(())
     }
 
     /// Ends the map, and leaves the lidar as it was found. None when no map was made; then what went

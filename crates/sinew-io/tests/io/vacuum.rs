@@ -20,7 +20,7 @@ const FORWARD: Command = Command::Velocity { linear: 0.2, angular: 0.0 };
 const ENABLE: Command = Command::DriveEnable { mode: 2 };
 
 pub(crate) fn runtime() -> Runtime {
-    Builder::new_current_thread().build().unwrap()
+    Builder::new_current_thread().enable_time().build().unwrap()
 }
 
 pub(crate) fn spawn(seed: u64) -> Vacuum {

@@ -83,7 +83,14 @@ pub(super) fn run(args: &Args, daemon: &Daemon, json: bool) -> anyhow::Result<u8
     // Whatever ended it, what has come is kept.
     let outcome = outcome.and(recorder.flush().with_context(|| cannot_write(&args.file)));
     recorder.progress.end();
-    recorder.tell(begin.elapsed(), outcome.is_err());
+    if recorder.messages == 0 && outcome.is_err() {
+        // Refused before anything came: a file without messages would be in the way.
+        if args.file.is_file() {
+            let _ = std::fs::remove_file(&args.file);
+        }
+    } else {
+        recorder.tell(begin.elapsed(), outcome.is_err());
+    }
     if json && outcome.is_ok() {
         let said = json!({
             "file": args.file,
