@@ -57,12 +57,17 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     if !args.settings.has_library() {
         config.server.library = library.path().into();
     }
-    super::serve::serve(&config, || Ok(Vec::new()), json, |http| {
-        hints().lines().for_each(say);
-        if let Some(http) = http.filter(|_| args.browser) {
-            open(http);
-        }
-    })
+    super::serve::serve(
+        &config,
+        || Ok(Vec::new()),
+        json,
+        |http| {
+            hints().lines().for_each(say);
+            if let Some(http) = http.filter(|_| args.browser) {
+                open(http);
+            }
+        },
+    )
 }
 
 /// Opens the dashboard with what the desktop has for addresses.
