@@ -20,7 +20,9 @@ try {
   const dark = await open(t, daemon, { colorScheme: "dark", ...SIZE });
   await enableDrive(dark);
   for (const [forward, left, milliseconds] of WAY) {
-    await until("it may drive", async () => (await daemon.robot("vacuum")).stopped_by === null);
+    // A busy machine may have lost the robot's link for a moment.
+    await until("it is ready", async () => (await daemon.robot("vacuum")).link.state === "ready");
+    await enableDrive(dark);
     const letGo = await pushJoystick(dark, forward, left);
     await new Promise((done) => setTimeout(done, milliseconds));
     await letGo();
