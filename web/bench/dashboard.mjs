@@ -9,7 +9,7 @@ const COUNTS = [100_000, 1_000_000, 4_000_000];
 /** ms of JavaScript a frame. */
 const BUDGET = 4;
 const WATCHED = 8_000;
-const PATIENCE = 240_000;
+const PATIENCE = 600_000;
 const CHANGED = 100;
 const CANVAS = "canvas[data-points]";
 

@@ -30,15 +30,15 @@ try {
   await keep(dark, "dashboard-vacuum.png");
 
   await choose(dark, "g1");
-  await until("the G1 has seen its flat", async () => (await daemon.robot("g1")).state.map.voxels > 120_000, 120_000);
-  await until("and so has the page", async () => Number(await dark.locator("canvas[data-points]").getAttribute("data-points")) > 110_000, 60_000);
+  await until("the G1 has seen its flat", async () => (await daemon.robot("g1")).state.map.voxels > 60_000, 120_000);
+  await until("and so has the page", async () => Number(await dark.locator("canvas[data-points]").getAttribute("data-points")) > 55_000, 60_000);
   await dark.getByLabel("Size").fill("2.2");
   await keep(dark, "dashboard-g1-map.png");
   await dark.context().close();
 
   const light = await open(t, daemon, { colorScheme: "light", ...SIZE });
   await choose(light, "g1");
-  await until("the page has the map", async () => Number(await light.locator("canvas[data-points]").getAttribute("data-points")) > 110_000, 60_000);
+  await until("the page has the map", async () => Number(await light.locator("canvas[data-points]").getAttribute("data-points")) > 55_000, 60_000);
   await light.getByLabel("Size").fill("2.2");
   await light.getByRole("region", { name: "Teaching" }).getByRole("button", { name: /^Play/ }).first().click();
   await until("it plays", async () => (await daemon.robot("g1")).state.playing?.elapsed_ms > 2500);
