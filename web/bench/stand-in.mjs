@@ -23,7 +23,7 @@ export class StandIn {
 
   static async start(points) {
     const self = new StandIn();
-    self.points = points;
+    self.points = Math.ceil(points / BLOCK) * BLOCK;
     self.server = createServer((request, answer) => void self.#serve(request, answer));
     self.server.on("upgrade", (request, socket) => self.#upgrade(request, socket));
     await new Promise((done) => self.server.listen(0, "127.0.0.1", done));

@@ -1,9 +1,12 @@
 //! Benches: the codecs, the reduction of recordings, maps and captures, with numpy to compare against
-//! where it can be had, a map to WebSockets, then the daemon.
+//! where it can be had, a map to WebSockets, the daemon, then the dashboard where there is a browser.
 
 use std::{env, path::PathBuf, process::Command};
 
-use crate::tools::{Failure, cargo, succeed, target_dir, works};
+use crate::{
+    tools::{Failure, cargo, succeed, target_dir, works},
+    web,
+};
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let filter = match arguments {
@@ -11,6 +14,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         [filter] => Some(filter),
         _ => return Err(Failure::Usage("bench takes one filter".into())),
     };
+    if filter.is_some_and(|filter| filter == "dashboard") {
+        return dashboard();
+    }
     let python = python_with_numpy();
     if python.is_none() {
         println!("numpy will not be compared: neither found nor installed");
@@ -30,7 +36,19 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         println!();
     }
     let mut bench = cargo(["bench", "-p", "sinew", "--bench", "daemon", "--"]);
-    succeed(bench.args(filter))
+    succeed(bench.args(filter))?;
+    if filter.is_none() {
+        println!();
+        dashboard()?;
+    }
+    Ok(())
+}
+
+fn dashboard() -> Result<(), Failure> {
+    if let Some(why) = web::bench()? {
+        println!("{why}");
+    }
+    Ok(())
 }
 
 /// The system's Python when it has numpy, else one of our own beside the build.

@@ -20,10 +20,11 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test [STEP...]                      the gate, or only these steps of it
-  bench [FILTER]                      how fast the codecs and the daemon are
+  bench [FILTER]                      how fast codecs, daemon and dashboard are; `dashboard` is the last alone
   fuzz [TARGET] [SECONDS] [--mutate]  look for inputs that break the codecs; 60 s each by default
-  demo [ARGUMENTS]                    a simulated vacuum behind the daemon, until Ctrl-C
+  demo [ARGUMENTS]                    simulated robots, the daemon and its dashboard, until Ctrl-C
   web                                 the dashboard, which the program then has in it
+  pictures                            the README's pictures of the dashboard, anew
   tour                                a guided tour of `sinew decode` and `sinew encode`";
 
 fn main() -> ExitCode {
@@ -50,7 +51,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         println!("{USAGE}");
         return Ok(());
     }
-    if matches!(command.as_str(), "test" | "bench" | "demo" | "tour") {
+    if matches!(command.as_str(), "test" | "bench" | "demo" | "tour" | "pictures") {
         openssl::is_there()?;
     }
     match command.as_str() {
@@ -60,6 +61,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "demo" => demo::run(rest),
         "tour" => tour::run(rest),
         "web" => web::run(rest),
+        "pictures" => web::pictures(rest),
         "help" => {
             println!("{USAGE}");
             Ok(())

@@ -54,20 +54,57 @@ pub(crate) fn check() -> Result<Option<String>, Failure> {
 
 /// The gate's second part: the page in a browser, with simulated robots.
 pub(crate) fn browser() -> Result<Option<String>, Failure> {
+    if let Some(why) = cannot_show()? {
+        return Ok(Some(format!("the dashboard was tried in no browser: {why}")));
+    }
+    let sinew = build_program("debug")?;
+    // One file at a time: robots, daemons and software rendering share the machine's cores.
+    let mut tests = node(&["--test-concurrency=1"], "tests/browser")?;
+    succeed(tests.env("SINEW", sinew))?;
+    Ok(None)
+}
+
+/// How fast it is; why that is not known.
+pub(crate) fn bench() -> Result<Option<String>, Failure> {
+    if let Some(why) = cannot_show()? {
+        return Ok(Some(format!("skipped, the dashboard's speed: {why}")));
+    }
+    let sinew = build_program("release")?;
+    succeed(script("bench/dashboard.mjs").env("SINEW", sinew))?;
+    Ok(None)
+}
+
+/// `cargo xtask pictures`: what the README shows of it.
+pub(crate) fn pictures(arguments: &[String]) -> Result<(), Failure> {
+    if let Some(argument) = arguments.first() {
+        return Err(Failure::Usage(format!("pictures takes no {argument}")));
+    }
+    if let Some(why) = cannot_show()? {
+        return Err(Failure::Task(why));
+    }
+    let sinew = build_program("release")?;
+    succeed(script("scripts/pictures.mjs").env("SINEW", sinew))
+}
+
+/// Why it can be looked at in no browser.
+fn cannot_show() -> Result<Option<String>, Failure> {
     if !has_node() {
-        return Ok(Some(format!("the dashboard was tried in no browser: {NODE}")));
+        return Ok(Some(NODE.into()));
     }
     if !has_chromium()? {
         let advice = "install it (apt-get install chromium), or name one in CHROMIUM";
-        return Ok(Some(format!("the dashboard was tried in no browser: no Chromium; {advice}")));
+        return Ok(Some(format!("no Chromium; {advice}")));
     }
+    Ok(None)
+}
+
+/// The program with the dashboard as it is now.
+fn build_program(profile: &str) -> Result<PathBuf, Failure> {
     install()?;
     build_if_needed()?;
-    succeed(&mut cargo(["build", "-p", "sinew"]))?;
-    // One file at a time: robots, daemons and software rendering share the machine's cores.
-    let mut tests = node(&["--test-concurrency=1"], "tests/browser")?;
-    succeed(tests.env("SINEW", target_dir().join("debug/sinew")))?;
-    Ok(None)
+    let release = (profile == "release").then_some("--release");
+    succeed(cargo(["build", "-p", "sinew"]).args(release))?;
+    Ok(target_dir().join(profile).join("sinew"))
 }
 
 fn build() -> Result<(), Failure> {
@@ -147,6 +184,12 @@ fn node(options: &[&str], directory: &str) -> Result<Command, Failure> {
     command.args(options).args(["--test", "--test-reporter=spec"]).current_dir(web());
     command.args(files.iter().map(|file| format!("{directory}/{file}")));
     Ok(command)
+}
+
+fn script(file: &str) -> Command {
+    let mut command = Command::new("node");
+    command.arg(file).current_dir(web());
+    command
 }
 
 fn npm<const N: usize>(arguments: [&str; N]) -> Command {

@@ -20,7 +20,7 @@ export interface Readout {
   flat: boolean;
   /** How often it was drawn. */
   frames: number;
-  /** JavaScript of the last frame, ms. */
+  /** JavaScript of the last picture, ms: of drawing, and of taking what came since the one before. */
   script: number;
   /** Pixels of a metre at the point looked at. */
   pixels: number;
@@ -75,6 +75,7 @@ export class Scene {
   private measuring = false;
   private queued = false;
   private script = 0;
+  private taking = 0;
   private frames = 0;
   private flat = false;
   private isMap = false;
@@ -229,6 +230,12 @@ export class Scene {
   }
 
   take(frame: Frame): void {
+    const begin = performance.now();
+    this.place(frame);
+    this.taking += performance.now() - begin;
+  }
+
+  private place(frame: Frame): void {
     if (frame.kind === "map") this.takeMap(frame);
     else this.clouds.take(frame);
     if (frame.pose) this.setPose(frame.pose);
@@ -400,7 +407,8 @@ export class Scene {
     const begin = performance.now();
     shared.now.value = this.time();
     this.renderer.render(this.scene, this.camera);
-    this.script = performance.now() - begin;
+    this.script = performance.now() - begin + this.taking;
+    this.taking = 0;
     this.frames++;
     this.told(this.readout());
   }

@@ -1,17 +1,26 @@
 //! `sinew demo`: everything, without hardware.
 
+use std::{
+    net::SocketAddr,
+    process::{Command, Stdio},
+    thread,
+};
+
 use sinew_io::{
     Address,
     kind::{Entry, KINDS},
 };
 
-use crate::say::program;
+use crate::say::{note, program, say};
 
 /// Run the daemon with simulated robots, until Ctrl-C.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     settings: super::serve::Settings,
+    /// Open the dashboard in a browser
+    #[arg(long)]
+    browser: bool,
 }
 
 /// What to try, without the name of the program.
@@ -48,5 +57,30 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     if !args.settings.has_library() {
         config.server.library = library.path().into();
     }
-    super::serve::serve(&config, || Ok(Vec::new()), json, &hints())
+    super::serve::serve(
+        &config,
+        || Ok(Vec::new()),
+        json,
+        |http| {
+            hints().lines().for_each(say);
+            if let Some(http) = http.filter(|_| args.browser) {
+                open(http);
+            }
+        },
+    )
+}
+
+/// Opens the dashboard with what the desktop has for addresses.
+fn open(http: SocketAddr) {
+    let host = if http.ip().is_unspecified() { "localhost".into() } else { http.ip().to_string() };
+    let host = if http.is_ipv6() && host != "localhost" { format!("[{host}]") } else { host };
+    let address = format!("http://{host}:{}/", http.port());
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let mut command = Command::new(opener);
+    command.arg(&address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    match command.spawn() {
+        // It is waited for, so that nothing is left of it.
+        Ok(mut child) => drop(thread::spawn(move || child.wait())),
+        Err(error) => note(&format!("note: {opener} cannot be run ({error}): open {address}")),
+    }
 }

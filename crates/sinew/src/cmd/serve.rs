@@ -6,6 +6,7 @@ use std::{
     env,
     ffi::OsString,
     io::Write,
+    net::SocketAddr,
     path::{Path, PathBuf},
 };
 
@@ -22,7 +23,7 @@ use crate::{
     config::{Config, LinkArg, MAX_HOLD_MS, Port},
     daemon::Daemon,
     output::{BOLD, PLAIN},
-    say::{note, say, warn},
+    say::{note, warn},
 };
 
 /// Run the daemon: connect to robots and offer them to clients until Ctrl-C or SIGTERM.
@@ -235,19 +236,19 @@ fn apply(setting: &Setting, robots: &mut [Entry]) -> anyhow::Result<()> {
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     let config = args.settings.effective()?;
     args.check(&config.robot)?;
-    serve(&config, || args.around(), json, "")
+    serve(&config, || args.around(), json, |_| ())
 }
 
-/// Runs a daemon until SIGINT or SIGTERM; once it listens it says so, and `hints` to people.
+/// Runs a daemon until SIGINT or SIGTERM; once it listens it says so, and tells where HTTP does.
 pub(super) fn serve(
     config: &Config,
     around: impl Fn() -> anyhow::Result<Vec<Around>>,
     json: bool,
-    hints: &str,
+    listens: impl FnOnce(Option<SocketAddr>),
 ) -> anyhow::Result<u8> {
     let daemon = Daemon::start(config, around)?;
     ready(config, &daemon, json)?;
-    hints.lines().for_each(say);
+    listens(daemon.server.addresses().http);
     ports::explain(config, &daemon.server);
     daemon.run(async {
         let (Ok(mut interrupt), Ok(mut terminate)) =

@@ -89,7 +89,9 @@ impl Page {
         until("robots that are ready", || {
             let robots = self.spawn("sinew robots --json").wait();
             let robots: Value = serde_json::from_str(robots.stdout.trim()).ok()?;
-            let is_ready = |robot: &Value| ["ready", "ended"].map(Value::from).contains(&robot["link"]["state"]);
+            let is_ready = |robot: &Value| {
+                ["ready", "ended"].map(Value::from).contains(&robot["link"]["state"])
+            };
             robots.as_array()?.iter().all(is_ready).then_some(())
         });
     }

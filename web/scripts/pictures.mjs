@@ -1,0 +1,62 @@
+// The README's pictures, of real robots' worth of data: `cargo xtask pictures`.
+import { mkdir, stat } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { choose, closeBrowser, Daemon, enableDrive, open, pushJoystick, until } from "../tests/browser/harness.mjs";
+
+const IMAGES = fileURLToPath(new URL("../../docs/images/", import.meta.url));
+const SIZE = { width: 1280, height: 800 };
+/** Bytes of a picture, at most. */
+const LARGEST = 300_000;
+/** How the vacuum goes through its flat: forward, left, ms. */
+const WAY = [[0.9, 0, 8000], [0, -0.9, 1000], [0.9, 0, 4000], [0, 0.9, 2500], [0.9, 0.2, 4000]];
+
+const ends = [];
+const t = { after: (end) => ends.unshift(end) };
+try {
+  await mkdir(IMAGES, { recursive: true });
+  const daemon = await Daemon.start(t);
+  for (const robot of ["vacuum", "g1"]) await until(`${robot} maps`, async () => (await daemon.post(robot, { type: "Mapping", op: "start" })).ok);
+
+  const dark = await open(t, daemon, { colorScheme: "dark", ...SIZE });
+  await enableDrive(dark);
+  for (const [forward, left, milliseconds] of WAY) {
+    // A busy machine may have lost the robot's link for a moment.
+    await until("it is ready", async () => (await daemon.robot("vacuum")).link.state === "ready");
+    await enableDrive(dark);
+    const letGo = await pushJoystick(dark, forward, left);
+    await new Promise((done) => setTimeout(done, milliseconds));
+    await letGo();
+  }
+  await keep(dark, "dashboard-vacuum.png");
+
+  await choose(dark, "g1");
+  await until("the G1 has seen its flat", async () => (await daemon.robot("g1")).state.map.voxels > 60_000, 120_000);
+  await until("and so has the page", async () => Number(await dark.locator("canvas[data-points]").getAttribute("data-points")) > 55_000, 60_000);
+  await dark.getByLabel("Size").fill("2.2");
+  await keep(dark, "dashboard-g1-map.png");
+  await dark.context().close();
+
+  const light = await open(t, daemon, { colorScheme: "light", ...SIZE });
+  await choose(light, "g1");
+  await until("the page has the map", async () => Number(await light.locator("canvas[data-points]").getAttribute("data-points")) > 55_000, 60_000);
+  await light.getByLabel("Size").fill("2.2");
+  await light.getByRole("region", { name: "Teaching" }).getByRole("button", { name: /^Play/ }).first().click();
+  await until("it plays", async () => (await daemon.robot("g1")).state.playing?.elapsed_ms > 2500);
+  await keep(light, "dashboard-g1-teaching.png");
+
+  const phone = await open(t, daemon, { colorScheme: "dark", width: 375, height: 812, hasTouch: true });
+  await choose(phone, "vacuum");
+  await phone.getByRole("navigation").getByRole("button", { name: "Map" }).click();
+  await until("the map is there", async () => Number(await phone.locator("canvas[data-points]").getAttribute("data-points")) > 1000);
+  await keep(phone, "dashboard-phone.png");
+} finally {
+  for (const end of ends) await end();
+  await closeBrowser();
+}
+
+async function keep(page, name) {
+  await page.screenshot({ path: IMAGES + name });
+  const { size } = await stat(IMAGES + name);
+  if (size > LARGEST) throw new Error(`${name} has ${size} bytes, at most ${LARGEST}`);
+  console.log(`docs/images/${name}  ${Math.round(size / 1000)} kB`);
+}
