@@ -1,17 +1,13 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { closeBrowser, Daemon, enableDrive, open, pushJoystick, until } from "./harness.mjs";
+import { closeBrowser, Daemon, driveUntil, open, until } from "./harness.mjs";
 
 after(closeBrowser);
 
 test("holding the joystick drives the robot, and letting go stops it", async (t) => {
   const daemon = await Daemon.start(t);
   const page = await open(t, daemon);
-  await enableDrive(page);
-  const release = await pushJoystick(page);
-  await until("the robot has gone 20 cm", async () => (await daemon.robot("vacuum")).state.pose.x > 0.2);
-  await page.getByText(/^0\.1\d/).first().waitFor();
-  await release();
+  await driveUntil(page, "the robot has gone 20 cm", async () => (await daemon.robot("vacuum")).state.pose.x > 0.2);
   await daemon.stands("vacuum");
   assert.equal((await daemon.robot("vacuum")).stopped_by, null, "letting go needs no enabling");
 });
@@ -24,11 +20,9 @@ test("the light, the brushes and the dock reach the robot", async (t) => {
   await page.getByRole("radio", { name: /^LED 17/, checked: true }).waitFor();
   await page.getByLabel("Suction").fill("75");
   await until("it sucks", async () => (await daemon.robot("vacuum")).state.vacuum === 75);
-  await enableDrive(page);
-  const release = await pushJoystick(page);
-  await until("it has left the dock", async () => (await daemon.robot("vacuum")).state.pose.x > 0.5);
-  await release();
+  await driveUntil(page, "it has left the dock", async () => (await daemon.robot("vacuum")).state.pose.x > 0.5);
   await daemon.stands("vacuum");
+  await page.getByRole("list", { name: "Events" }).getByText("Let go: stop").first().waitFor();
   await page.getByRole("button", { name: "Dock" }).click();
   await page.getByText("driving to the place in front of the dock").first().waitFor();
   await page.getByText("Docked: the robot charges").waitFor({ timeout: 60_000 });
