@@ -194,8 +194,24 @@ export async function choose(page, robot) {
 /** Takes the wheels of the vacuum in hand. */
 export async function enableDrive(page) {
   await choose(page, "vacuum");
-  await page.getByRole("switch", { name: "Enable drive" }).check();
-  await until("the drive is enabled", () => page.getByRole("application", { name: "Joystick" }).and(page.locator("[aria-disabled=false]")).count());
+  const joystick = page.getByRole("application", { name: "Joystick" });
+  // A robot that boots, or that a busy machine made wait, takes it the next time.
+  await until("the drive is enabled", async () => {
+    await page.getByRole("switch", { name: "Enable drive", checked: false, disabled: false }).click({ timeout: 500 }).catch(() => {});
+    return until("the joystick is free", () => joystick.and(page.locator("[aria-disabled=false]")).count(), 2000).catch(() => false);
+  });
+}
+
+/** Drives until something is so. A beat that comes late ends a hold, so on a busy machine it may take several. */
+export async function driveUntil(page, what, check) {
+  const end = performance.now() + PATIENCE;
+  for (let reached = false; !reached; ) {
+    if (performance.now() > end) assert.fail(`not while driving: ${what}`);
+    await enableDrive(page);
+    const release = await pushJoystick(page);
+    reached = await until(what, check, 2500).catch(() => false);
+    await release();
+  }
 }
 
 /** Presses the joystick ahead; gives what lets go of it. */

@@ -120,7 +120,11 @@ test("a token is asked for where one is needed, and kept for the tab", async (t)
   const say = (command) => driver.send(JSON.stringify(command));
   const act = (action) => say({ type: "ComponentControl", id: "drive", action });
   say({ type: "Auth", token: "all-of-it-c0ntrol" });
-  act({ type: "Enable" });
+  await until("the robot may move", async () => {
+    act({ type: "Enable" });
+    const answer = await fetch(`${daemon.url}api/v1/robots/vacuum`, { headers: { authorization: "Bearer only-look-at-r3ad" } });
+    return (await answer.json()).stopped_by === null;
+  });
   const beat = setInterval(() => act({ type: "Configure", config: { linear: { F32: 0.1 }, angular: { F32: 0 } } }), 100);
   t.after(() => clearInterval(beat));
   await watcher.stops(t, "STOP with a token that may only look", async () => {}, () => page.getByRole("button", { name: "STOP" }).click());

@@ -100,7 +100,7 @@ test("STOP stops what drives: by the button, by the space bar, and beside a text
   assert.equal(await watcher.becomes(true, 500), false, "a stick that is still pushed drives no more");
 });
 
-test("a page with a new build, or a lost GPU, is loaded anew only when nothing is driven", async (t) => {
+test("a page with a new build is loaded anew only when nothing is driven", async (t) => {
   const daemon = await Daemon.start(t, { robots: ["--vacuum", "sim:"] });
   const before = (page) =>
     page.addInitScript(() => {
