@@ -15,6 +15,7 @@
 #![deny(clippy::disallowed_methods)]
 
 mod analysis;
+mod dissector;
 mod entry;
 mod filter;
 mod flows;
@@ -31,6 +32,7 @@ mod verdict;
 mod why;
 
 pub use analysis::Analysis;
+pub use dissector::dissector;
 pub use filter::{Error as FilterError, Filter};
 pub use flows::MAX_FLOWS;
 pub use fragment::Fragments;

@@ -42,11 +42,15 @@ const STRIDE: u64 = 4096;
   sinew inspect capture.pcap
   tcpdump -i wlan0 -w - | sinew inspect - --list
   sinew inspect *.pcapng.gz --json
-  sinew inspect tap.csv --filter protocol=gd32 --filter command=0x66 --list")]
+  sinew inspect tap.csv --filter protocol=gd32 --filter command=0x66 --list
+  sinew inspect --dissector > sinew.lua")]
 pub(crate) struct Args {
     /// Captures; `-` is standard input.
-    #[arg(required = true)]
+    #[arg(required_unless_present = "dissector")]
     file: Vec<PathBuf>,
+    /// Print a dissector for Wireshark: teaching datagrams, GD32 and Delta-2D frames.
+    #[arg(long, exclusive = true)]
+    dissector: bool,
     /// One line for each payload in place of the report.
     #[arg(long)]
     list: bool,
@@ -61,6 +65,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
+    if args.dissector {
+        io::stdout().lock().write_all(sinew_capture::dissector().as_bytes())?;
+        return Ok(DONE);
+    }
     let mut filter = Filter::default();
     for condition in &args.filter {
         filter.add(condition).map_err(|error| Usage(format!("--filter {error}")))?;
