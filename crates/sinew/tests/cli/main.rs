@@ -16,6 +16,8 @@ mod help;
 mod inspect;
 #[cfg(all(feature = "daemon", feature = "g1"))]
 mod map;
+#[cfg(feature = "capture")]
+mod page;
 mod shell;
 
 use std::{
