@@ -15,10 +15,12 @@
 #![deny(clippy::disallowed_methods)]
 
 mod analysis;
+mod dissector;
 mod entry;
 mod filter;
 mod flows;
 mod fragment;
+mod html;
 mod identify;
 mod line;
 pub mod net;
@@ -27,15 +29,19 @@ pub mod report;
 mod settle;
 mod sight;
 mod tally;
+mod timeline;
 mod verdict;
 mod why;
 
 pub use analysis::Analysis;
+pub use dissector::dissector;
 pub use filter::{Error as FilterError, Filter};
 pub use flows::MAX_FLOWS;
 pub use fragment::Fragments;
+pub use html::Page;
 pub use identify::Protocol;
 pub use read::{Capture, End, Error, Format};
 pub use report::Report;
 pub use sight::Sight;
+pub use timeline::Timeline;
 pub use verdict::{Kind, Verdict, grouped};

@@ -73,7 +73,8 @@ macro_rules! flags {
                 }
             }
 
-            const fn mask(self) -> u8 {
+            /// Its bit in that byte.
+            pub const fn mask(self) -> u8 {
                 match self {
                     $(Flag::$flag => 1 << $bit,)+
                 }

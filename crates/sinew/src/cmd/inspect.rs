@@ -14,7 +14,7 @@ use std::{
 };
 
 use anyhow::Context;
-use sinew_capture::{Analysis, Capture, Filter, Report, Sight};
+use sinew_capture::{Analysis, Capture, Filter, Page, Report, Sight, Timeline};
 
 use super::Usage;
 use crate::{
@@ -42,11 +42,16 @@ const STRIDE: u64 = 4096;
   sinew inspect capture.pcap
   tcpdump -i wlan0 -w - | sinew inspect - --list
   sinew inspect *.pcapng.gz --json
-  sinew inspect tap.csv --filter protocol=gd32 --filter command=0x66 --list")]
+  sinew inspect tap.csv --filter protocol=gd32 --filter command=0x66 --list
+  sinew inspect capture.pcap --html report.html
+  sinew inspect --dissector > sinew.lua")]
 pub(crate) struct Args {
     /// Captures; `-` is standard input.
-    #[arg(required = true)]
+    #[arg(required_unless_present = "dissector")]
     file: Vec<PathBuf>,
+    /// Print a dissector for Wireshark: teaching datagrams, GD32 and Delta-2D frames.
+    #[arg(long, exclusive = true)]
+    dissector: bool,
     /// One line for each payload in place of the report.
     #[arg(long)]
     list: bool,
@@ -58,17 +63,25 @@ pub(crate) struct Args {
     /// they come from.
     #[arg(long, value_name = "DIR")]
     extract: Option<PathBuf>,
+    /// Write the report as a page with charts, which needs nothing from elsewhere.
+    #[arg(long, value_name = "OUT")]
+    html: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
+    if args.dissector {
+        io::stdout().lock().write_all(sinew_capture::dissector().as_bytes())?;
+        return Ok(DONE);
+    }
     let mut filter = Filter::default();
     for condition in &args.filter {
         filter.add(condition).map_err(|error| Usage(format!("--filter {error}")))?;
     }
+    let mut page = Page::new();
     let [one] = args.file.as_slice() else {
         let mut code = DONE;
         for (index, file) in args.file.iter().enumerate() {
-            if let Err(error) = inspect(args, file, &filter, json, index > 0) {
+            if let Err(error) = inspect(args, file, &filter, json, index > 0, &mut page) {
                 if crate::output::is_broken_pipe(&error) {
                     return Err(error);
                 }
@@ -76,10 +89,20 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
                 told(file, &error, json)?;
             }
         }
+        write_page(args, page)?;
         return Ok(code);
     };
-    inspect(args, one, &filter, json, false)?;
+    inspect(args, one, &filter, json, false, &mut page)?;
+    write_page(args, page)?;
     Ok(DONE)
+}
+
+fn write_page(args: &Args, page: Page) -> anyhow::Result<()> {
+    let Some(path) = &args.html else { return Ok(()) };
+    std::fs::write(path, page.finish())
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    say::say(&format!("report: {}", path.display()));
+    Ok(())
 }
 
 /// Of several files one that cannot be read does not keep the others from being told.
@@ -99,6 +122,7 @@ fn inspect(
     filter: &Filter,
     json: bool,
     is_further: bool,
+    page: &mut Page,
 ) -> anyhow::Result<()> {
     let name = file.display().to_string();
     let read = Rc::new(Cell::new(0));
@@ -113,9 +137,13 @@ fn inspect(
     let extract = extract.as_mut().map(Result::as_mut).transpose();
     let mut extract = extract.map_err(|error| anyhow::anyhow!("{error:#}"))?;
     let mut failed = None;
-    let has_looker = list.is_some() || extract.is_some();
+    let mut timeline = args.html.as_ref().map(|_| Timeline::new());
+    let has_looker = list.is_some() || extract.is_some() || timeline.is_some();
     let look = |sight: &Sight<'_>| {
         let mut show = || -> anyhow::Result<()> {
+            if let Some(timeline) = &mut timeline {
+                timeline.take(sight);
+            }
             list.as_mut().map_or(Ok(()), |list| list.line(sight))?;
             extract.as_mut().map_or(Ok(()), |extract| extract.take(sight))
         };
@@ -130,6 +158,9 @@ fn inspect(
     };
     if let Some(error) = failed {
         return Err(error);
+    }
+    if let Some(timeline) = &timeline {
+        page.add(&name, &report, timeline);
     }
     if let Some(list) = list {
         list.finish()?;

@@ -10,7 +10,7 @@ use crate::{sinew, sinew_with_input};
 
 #[allow(dead_code, reason = "the tests of the library use more of it")]
 #[path = "../../../sinew-capture/tests/capture/write.rs"]
-mod write;
+pub(crate) mod write;
 
 /// 300 records of a data channel.
 fn capture() -> Vec<u8> {

@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod decode;
+#[cfg(feature = "capture")]
+mod dissector;
 mod encode;
 #[cfg(all(feature = "daemon", feature = "g1", feature = "sim"))]
 #[path = "../snapshots/golden.rs"]
@@ -14,6 +16,8 @@ mod help;
 mod inspect;
 #[cfg(all(feature = "daemon", feature = "g1"))]
 mod map;
+#[cfg(feature = "capture")]
+mod page;
 mod shell;
 
 use std::{
