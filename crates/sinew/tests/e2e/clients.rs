@@ -189,6 +189,7 @@ impl Socket {
         serde_json::from_slice(&text).unwrap()
     }
 
+    #[cfg(feature = "maps")]
     /// The next binary message; text in between is skipped.
     pub(crate) fn next_binary(&mut self) -> Vec<u8> {
         loop {
