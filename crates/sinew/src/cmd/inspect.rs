@@ -55,8 +55,8 @@ pub(crate) struct Args {
     /// One line for each payload in place of the report.
     #[arg(long)]
     list: bool,
-    /// Look at a part only: flow=IP[:PORT][,IP[:PORT]], time=FROM..TO (seconds), protocol=NAME or
-    /// command=NUMBER. Of several of one kind one must hold, and of each kind one.
+    /// Look at a part only: flow=IP or IP:PORT (or two, with a comma), time=FROM..TO (seconds),
+    /// protocol=NAME or command=NUMBER. Of several of one kind one must hold, and of each kind one.
     #[arg(long, value_name = "CONDITION")]
     filter: Vec<String>,
     /// Write the payloads of each flow into this directory, with a file beside them that says where
