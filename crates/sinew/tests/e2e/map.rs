@@ -368,7 +368,10 @@ fn a_map_is_fetched_with_the_token_that_was_given() {
 fn a_robot_that_cannot_map_says_so() {
     // One without a lidar.
     let dir = Dir::new();
-    let ended = run(&dir, &["map", "info", "--link", "crl200s=serial:port"]);
+    let robot = Process::sinew(&dir, &["sim", "vacuum", "--symlink", "port", "--json"]);
+    robot.ready();
+    let link = format!("crl200s=serial:{}", dir.join("port").display());
+    let ended = run(&dir, &["map", "info", "--link", &link]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("vacuum cannot map"), "{ended:?}");
 }
