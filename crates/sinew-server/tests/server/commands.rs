@@ -171,6 +171,7 @@ async fn robots_tells_all_about_them() {
         "capabilities": ["drive", "components", "sensors"],
         "sensors": ["gd32_status", "gd32_version"],
         "holder": "ann", "stopped_by": "nobody", "last_seen_ms": 7, "state": { "changes": 0 },
+        "limits": { "linear": 0.3, "angular": 1.0, "deadman_ms": 300 },
     }]);
     assert_eq!(data["robots"], expected);
     assert_eq!(data["warnings"], json!([]));
