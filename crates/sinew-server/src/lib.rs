@@ -18,6 +18,8 @@ mod http;
 mod hub;
 mod legacy;
 mod listen;
+#[cfg(feature = "local")]
+mod local;
 mod metrics;
 mod refusals;
 mod ring;
@@ -31,6 +33,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use config::Config;
 pub use listen::try_bind;
+#[cfg(feature = "local")]
+pub use local::Locals;
 pub use server::{Addresses, Server};
 pub use sinew_api::Access;
 pub use token::Tokens;

@@ -103,7 +103,7 @@ impl Acceptor {
 
 /// Makes the kernel notice a client that is gone without a word: by probes when nothing is sent,
 /// by the missing acknowledgement when something is.
-fn prepare(socket: &TcpStream, write_timeout: Duration) -> io::Result<()> {
+pub(crate) fn prepare(socket: &TcpStream, write_timeout: Duration) -> io::Result<()> {
     let probes = TcpKeepalive::new()
         .with_time(Duration::from_secs(5))
         .with_interval(Duration::from_secs(2))

@@ -14,7 +14,7 @@ use crate::{hub::Hub, lock};
 /// Counts for `/metrics`.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    clients: [AtomicU64; 5],
+    clients: [AtomicU64; Transport::ALL.len()],
     subscribers: AtomicU64,
     lost: AtomicU64,
     turned_away: AtomicU64,
@@ -29,15 +29,20 @@ pub(crate) enum Transport {
     Http,
     WebSocket,
     Sangam,
+    /// A program of this process.
+    #[cfg(feature = "local")]
+    Local,
 }
 
 impl Transport {
-    const ALL: [Transport; 5] = [
+    const ALL: &[Transport] = &[
         Transport::Tcp,
         Transport::Lines,
         Transport::Http,
         Transport::WebSocket,
         Transport::Sangam,
+        #[cfg(feature = "local")]
+        Transport::Local,
     ];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -47,6 +52,8 @@ impl Transport {
             Transport::Http => "http",
             Transport::WebSocket => "ws",
             Transport::Sangam => "sangam",
+            #[cfg(feature = "local")]
+            Transport::Local => "local",
         }
     }
 }

@@ -20,6 +20,8 @@ use tokio::{
     time::timeout,
 };
 
+#[cfg(feature = "local")]
+use crate::local::{self, Locals, Newcomer};
 use crate::{
     Config,
     feed::{self, Feed},
@@ -28,6 +30,8 @@ use crate::{
     listen::{self, Acceptor},
     metrics::Transport,
 };
+#[cfg(feature = "local")]
+use tokio::sync::mpsc::UnboundedReceiver;
 
 /// How long clients get to take their last bytes when the server ends.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -39,6 +43,8 @@ pub struct Server {
     robots: Vec<Arc<Member>>,
     ports: Ports,
     epoch: Epoch,
+    #[cfg(feature = "local")]
+    locals: (Locals, UnboundedReceiver<Newcomer>),
 }
 
 #[derive(Debug)]
@@ -70,8 +76,20 @@ impl Server {
             http: bind(config.http)?,
             sangam: bind(config.sangam)?,
         };
-        let epoch = Epoch::default();
-        Ok(Server { config, robots: Vec::new(), ports, epoch })
+        Ok(Server {
+            config,
+            robots: Vec::new(),
+            ports,
+            epoch: Epoch::default(),
+            #[cfg(feature = "local")]
+            locals: Locals::new(),
+        })
+    }
+
+    /// Lets programs of this process in, before the server runs or while it does.
+    #[cfg(feature = "local")]
+    pub fn locals(&self) -> Locals {
+        self.locals.0.clone()
     }
 
     /// Where it listens.
@@ -132,13 +150,17 @@ impl Server {
     /// the tokio runtime on which this is polled, with timers and I/O enabled.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
         let http = self.addresses().http.map(|address| address.port());
-        let Server { config, robots, ports, epoch } = self;
+        let Server { config, robots, ports, epoch, .. } = self;
+        #[cfg(feature = "local")]
+        let (_, newcomers) = self.locals;
         let hub = Arc::new(Hub::new(config, robots, epoch, http, Handle::current()));
         let front = Builder::new_current_thread().enable_all().build()?;
         let (mut over, ended) = oneshot::channel();
         thread::Builder::new().name("front".into()).spawn(move || {
             // Where it is not allowed, this thread has the share of any other.
             sinew_io::favour();
+            #[cfg(feature = "local")]
+            front.spawn(local::serve(newcomers, Arc::clone(&hub)));
             let result = front.block_on(serve(hub, ports, async {
                 tokio::select! {
                     () = shutdown => {}

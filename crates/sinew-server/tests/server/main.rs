@@ -7,6 +7,8 @@ mod hold;
 mod hostile;
 mod http;
 mod legacy;
+#[cfg(feature = "local")]
+mod local;
 mod map;
 mod mapping;
 mod page;

@@ -1,0 +1,92 @@
+//! Programs in the daemon's own process that are its clients by all rules.
+//!
+//! A bridge to another system (a recorder, a broker, a fleet) asks and listens as any other program does:
+//! it gets the end of a connection on which a WebSocket is open already, so that controls, dead-man,
+//! back-pressure and stops are those of every client, and its end frees what it held. It needs no token,
+//! being the daemon, and no port that other programs could find.
+
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    sync::Arc,
+};
+
+use bytes::BytesMut;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::{
+    connection::FrontHalf,
+    frame::{Framing, SMALL_MESSAGE},
+    hub::Hub,
+    listen,
+    metrics::Transport,
+    stream::Stream,
+};
+
+/// Lets programs of this process in, for as long as the server runs.
+#[derive(Debug, Clone)]
+pub struct Locals(UnboundedSender<Newcomer>);
+
+/// A client that has just been made.
+#[derive(Debug)]
+pub(crate) struct Newcomer {
+    socket: TcpStream,
+    name: Arc<str>,
+}
+
+impl Locals {
+    pub(crate) fn new() -> (Self, UnboundedReceiver<Newcomer>) {
+        let (sender, newcomers) = unbounded_channel();
+        (Locals(sender), newcomers)
+    }
+
+    /// A new client of this name. What is returned is the client's end of a WebSocket after its
+    /// handshake; closing it is the client's end.
+    pub fn connect(&self, name: &str) -> io::Result<TcpStream> {
+        let (socket, ours) = pair()?;
+        let newcomer = Newcomer { socket, name: name.into() };
+        let ended = |_| io::Error::new(io::ErrorKind::NotConnected, "the server has ended");
+        self.0.send(newcomer).map_err(ended)?;
+        Ok(ours)
+    }
+}
+
+/// Two ends of a connection of which no other program has one. It is TCP, as are those of all clients,
+/// so that whatever looks at a client's socket finds what it knows.
+fn pair() -> io::Result<(TcpStream, TcpStream)> {
+    let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+    let ours = TcpStream::connect(listener.local_addr()?)?;
+    let address = ours.local_addr()?;
+    loop {
+        let (socket, peer) = listener.accept()?;
+        // Another program may have found the port in the moment that it is open: it is closed again.
+        if peer == address {
+            return Ok((socket, ours));
+        }
+    }
+}
+
+/// Serves those that come.
+pub(crate) async fn serve(mut newcomers: UnboundedReceiver<Newcomer>, hub: Arc<Hub>) {
+    while let Some(Newcomer { socket, name }) = newcomers.recv().await {
+        let client = hub.client(name, Ipv4Addr::LOCALHOST.into(), true);
+        match stream(socket, &hub) {
+            Ok(stream) => {
+                let front = FrontHalf::new(Arc::clone(&hub), client, Framing::WebSocket, stream);
+                tokio::spawn(front.listen(BytesMut::new()));
+            }
+            Err(error) => tracing::warn!(client = &*client.name, "it is no client: {error}"),
+        }
+    }
+}
+
+fn stream(socket: TcpStream, hub: &Arc<Hub>) -> io::Result<Stream> {
+    socket.set_nonblocking(true)?;
+    let socket = tokio::net::TcpStream::from_std(socket)?;
+    listen::prepare(&socket, hub.config.write_timeout)?;
+    let address = Ipv4Addr::LOCALHOST.into();
+    let stream = Stream::new(socket, address, hub, Transport::Local, SMALL_MESSAGE);
+    // It may listen for long before it says anything, and no stranger takes its place.
+    stream.seat().introduce();
+    Ok(stream)
+}
