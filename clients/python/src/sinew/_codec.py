@@ -10,7 +10,7 @@ import base64
 import hashlib
 import os
 import struct
-from typing import Callable, List, Optional, Union
+from typing import Callable, Dict, List, Optional, Union
 
 from .errors import ProtocolError
 
@@ -142,7 +142,7 @@ class WebSocket:
         parts = head[0].split(" ", 2)
         if len(parts) < 2 or not parts[0].startswith("HTTP/1.1") or parts[1] != "101":
             raise ProtocolError(f"the handshake was answered: {head[0][:80]!r}")
-        headers = {}
+        headers: Dict[str, str] = {}
         for line in head[1:]:
             name, colon, value = line.partition(":")
             if not colon:

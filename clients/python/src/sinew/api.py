@@ -1,8 +1,8 @@
-"""The network interface as types. Made of docs/api.schema.json by scripts/types.py."""
+"""The network interface as types. Made of docs/api.schema.json by scripts/make_types.py."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Literal, Optional, Tuple, TypedDict, Union
+from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
 
 # What a client may do.
 Access = Literal["nothing", "read", "control"]

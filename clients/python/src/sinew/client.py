@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import shutil
 import threading
 import time
@@ -341,8 +342,6 @@ class Frames(_Stream):
 
 def _refusal(body: bytes, status: int) -> Refused:
     """What an answer of HTTP says, if it is a reply of the interface."""
-    import json
-
     try:
         reply = json.loads(body)
         return Refused.of(cast(Mapping[str, Any], reply["error"]))

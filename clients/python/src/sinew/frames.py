@@ -6,20 +6,23 @@ With numpy they are its arrays. Without it they are sequences of rows over an `a
 
 from __future__ import annotations
 
+import importlib
 import math
 import struct
 import sys
 from array import array
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union, cast
 
 from .errors import SinewError
 
+# Of no type here: it need not be there, for those who check types either.
+numpy: Any
 try:
-    import numpy
+    numpy = importlib.import_module("numpy")
 except ImportError:
-    numpy = None  # type: ignore[assignment,unused-ignore]
+    numpy = None
 
 _HEADER = struct.Struct("<BBHIQQIHBB4d4d")
 _CLOUD, _MAP, _MESSAGES = 1, 2, 3
@@ -201,7 +204,7 @@ class Rows(Sequence[Sequence[float]]):
         return tuple(self.buffer[row * self.width : (row + 1) * self.width])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
+        return isinstance(other, Sequence) and list(self) == list(cast(Sequence[Any], other))
 
 
 def _metres(cells: Any, origin: Tuple[float, float, float], unit: float) -> Any:
@@ -223,7 +226,8 @@ def _by_block(frame: Frame) -> Iterator[Tuple[_Block, Any]]:
         order = numpy.argsort(keys, kind="stable")
         ordered, cells = keys[order], cells[order]
         starts = numpy.flatnonzero(numpy.diff(ordered)) + 1
-        for each in numpy.split(cells, starts) if len(cells) else []:
+        pieces: List[Any] = numpy.split(cells, starts) if len(cells) else []
+        for each in pieces:
             x, y, z = (int(value) >> 3 for value in each[0, :3])
             yield (x, y, z), each[each[:, 3] != _EMPTY]
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import urllib.parse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Dict, Literal, Optional, Union
+from typing import TYPE_CHECKING, Any, BinaryIO, Dict, Literal, Optional, Union, cast
 
 if TYPE_CHECKING:
     from .robot import Robot
@@ -77,4 +77,5 @@ class Mapping:
 
     def _ask(self, op: str, **members: Any) -> Dict[str, Any]:
         reply = self._robot.ask({"type": "Mapping", "op": op, **members}, _LONG)
-        return reply if isinstance(reply, dict) else {}
+        # Ops that have nothing to tell reply null.
+        return cast(Dict[str, Any], reply) if isinstance(reply, dict) else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Optional, cast
 
 from . import api
 from .drive import Drive
@@ -35,10 +35,23 @@ class Robot:
                 return report
         raise SinewError(f"the daemon has no robot {self.name} any more")
 
+    def wait_ready(self, timeout: float = 30.0) -> api.RobotReport:
+        """Waits until it can be reached and has booted."""
+        end = time.monotonic() + timeout
+        with self.subscribe("state") as subscription:
+            while True:
+                event = subscription.next(max(0.0, end - time.monotonic()))
+                if event is None:
+                    raise TimedOut(f"{self.name} was not ready after {timeout} s")
+                report: api.RobotReport = event["data"]
+                if report["link"]["state"] == "ready":
+                    return report
+
     def ask(self, command: Dict[str, Any], timeout: Optional[float] = None) -> Any:
         """Sends it any command and gives the `data` of the reply; members that are None are left out."""
         asked: Any = {**command, "robot": self.name}
-        return self.client.request(asked, timeout)
+        reply: Any = self.client.request(asked, timeout)
+        return reply
 
     def stop(self) -> None:
         """Stops it, whatever it does and whoever drives it. It stays stopped until `enable`."""
@@ -160,6 +173,8 @@ def component(name: str, verb: str, config: Dict[str, float], confirm: bool = Fa
 
 def plain(value: Any) -> Any:
     """A value without its type: `{"U8": 75}` is 75."""
-    if isinstance(value, dict) and len(value) == 1:
-        return next(iter(value.values()))
-    return value
+    if isinstance(value, dict):
+        values = list(cast(Dict[str, Any], value).values())
+        if len(values) == 1:
+            return values[0]
+    return cast(Any, value)

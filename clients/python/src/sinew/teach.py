@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Literal, Optional
+from typing import TYPE_CHECKING, Any, Dict, Generator, List, Literal, Optional, cast
 
 from .errors import SinewError, TimedOut
 
@@ -22,8 +22,8 @@ class Recording:
 
     name: str
     # What `record_stop` and `save` replied, once they have.
-    stopped: Dict[str, Any] = field(default_factory=dict)
-    saved: Dict[str, Any] = field(default_factory=dict)
+    stopped: Dict[str, Any] = field(default_factory=lambda: {})
+    saved: Dict[str, Any] = field(default_factory=lambda: {})
 
 
 class Teach:
@@ -46,7 +46,7 @@ class Teach:
         self._ask("exit")
 
     @contextlib.contextmanager
-    def soft(self) -> Iterator[None]:
+    def soft(self) -> Generator[None, None, None]:
         """Soft arms for a `with` block; stiff again after it, whatever happens in it."""
         self.enter()
         try:
@@ -67,7 +67,7 @@ class Teach:
         return self._ask("save", _LONG, name=name, loop=loop, library=library)
 
     @contextlib.contextmanager
-    def recording(self, name: str, *, library: Optional[bool] = None) -> Iterator[Recording]:
+    def recording(self, name: str, *, library: Optional[bool] = None) -> Generator[Recording, None, None]:
         """Records while the `with` block lasts, then saves; an exception ends the recording unsaved."""
         self.record_start(name)
         recording = Recording(name)
@@ -157,4 +157,5 @@ class Teach:
 
     def _ask(self, op: str, timeout: Optional[float] = None, **members: Any) -> Dict[str, Any]:
         reply = self._robot.ask({"type": "Teach", "op": op, **members}, timeout)
-        return reply if isinstance(reply, dict) else {}
+        # Ops that have nothing to tell reply null.
+        return cast(Dict[str, Any], reply) if isinstance(reply, dict) else {}

@@ -11,18 +11,18 @@ import re
 import sys
 import textwrap
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, cast
 
 HERE = Path(__file__).resolve().parent
 SCHEMA = HERE.parents[2] / "docs" / "api.schema.json"
 TARGET = HERE.parent / "src" / "sinew" / "api.py"
 
 HEAD = '''\
-"""The network interface as types. Made of docs/api.schema.json by scripts/types.py."""
+"""The network interface as types. Made of docs/api.schema.json by scripts/make_types.py."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Literal, Optional, Tuple, TypedDict, Union
+from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
 
 '''
 
@@ -155,10 +155,9 @@ class Writer:
         if kinds is None:
             return "Any"
         if isinstance(kinds, list):
-            return union([self.type(owner, member, {**schema, "type": kind}) for kind in kinds])
+            each = cast(List[str], kinds)
+            return union([self.type(owner, member, {**schema, "type": kind}) for kind in each])
         if kinds == "array":
-            if "prefixItems" in schema:
-                return f"Tuple[{', '.join(self.type(owner, member, each) for each in schema['prefixItems'])}]"
             return f"List[{self.type(owner, member, schema.get('items', {}))}]"
         if kinds == "object":
             return self.nested(owner, member, schema)
@@ -168,7 +167,9 @@ class Writer:
         """An object that has no name of its own gets its member's."""
         if "properties" not in schema:
             others = schema.get("additionalProperties", True)
-            return f"Dict[str, {self.type(owner, member, others) if isinstance(others, dict) else 'Any'}]"
+            if not isinstance(others, dict):
+                return "Dict[str, Any]"
+            return f"Dict[str, {self.type(owner, member, cast(Schema, others))}]"
         name = camel(member)
         if name in self.definitions or self.written.get(name, schema) != schema:
             name = owner + name
@@ -224,7 +225,7 @@ def main() -> int:
         return 0
     if TARGET.exists() and TARGET.read_text(encoding="utf-8") == text:
         return 0
-    print("clients/python/src/sinew/api.py is old: run python3 clients/python/scripts/types.py", file=sys.stderr)
+    print("clients/python/src/sinew/api.py is old: run python3 clients/python/scripts/make_types.py", file=sys.stderr)
     return 1
 
 
