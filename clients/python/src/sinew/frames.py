@@ -13,7 +13,7 @@ import sys
 from array import array
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union, cast
+from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 from .errors import SinewError
 
@@ -204,7 +204,7 @@ class Rows(Sequence[Sequence[float]]):
         return tuple(self.buffer[row * self.width : (row + 1) * self.width])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(cast(Sequence[Any], other))
+        return isinstance(other, Rows) and (self.width, self.buffer) == (other.width, other.buffer)
 
 
 def _metres(cells: Any, origin: Tuple[float, float, float], unit: float) -> Any:

@@ -49,9 +49,7 @@ class Robot:
 
     def ask(self, command: Dict[str, Any], timeout: Optional[float] = None) -> Any:
         """Sends it any command and gives the `data` of the reply; members that are None are left out."""
-        asked: Any = {**command, "robot": self.name}
-        reply: Any = self.client.request(asked, timeout)
-        return reply
+        return self.client.request(cast(api.StopCommand, {**command, "robot": self.name}), timeout)
 
     def stop(self) -> None:
         """Stops it, whatever it does and whoever drives it. It stays stopped until `enable`."""
