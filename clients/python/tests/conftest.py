@@ -38,10 +38,12 @@ def until(what: str, check: Callable[[], Any], patience: float = PATIENCE) -> An
 class Daemon:
     """The program, with robots of its own."""
 
-    def __init__(self, directory: Path, *more: str, robots: Tuple[str, ...] = ("--vacuum", "sim:")) -> None:
+    def __init__(
+        self, directory: Path, *more: str, robots: Tuple[str, ...] = ("--vacuum", "sim:"), anywhere: bool = False
+    ) -> None:
         self._arguments = [SINEW, "serve", "--json", *robots, "--tcp", "off", "--library", str(directory / "motions")]
         self._arguments += more
-        self.lines, self.http = "127.0.0.1:0", "127.0.0.1:0"
+        self.lines = self.http = "0.0.0.0:0" if anywhere else "127.0.0.1:0"
         self.start()
 
     def start(self) -> None:
@@ -51,6 +53,8 @@ class Daemon:
         self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
+        if not line:
+            self.process.stdout.close()
         assert line, f"the daemon ended before it listened: {self.process.wait()}"
         ready = json.loads(line)
         self.lines, self.http = ready["lines"], ready["http"]
@@ -70,6 +74,19 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     with sinew.connect(daemon.lines) as client:
         for report in client.robots():
             client.robot(report["name"]).wait_ready()
+    yield daemon
+    daemon.end()
+
+
+@pytest.fixture
+def free(tmp_path: Path) -> Iterator[Daemon]:
+    """One of its own, whose vacuum stands off its dock, with room around it."""
+    daemon = Daemon(tmp_path)
+    with sinew.connect(daemon.lines) as client:
+        robot = client.robot("vacuum")
+        robot.wait_ready()
+        with robot.drive() as drive:
+            drive.run(2.0, linear=0.25)
     yield daemon
     daemon.end()
 

@@ -18,11 +18,11 @@ def run(name: str, daemon: Daemon, *arguments: str) -> str:
     return ended.stdout
 
 
-def test_drive_goes_round_a_square(daemon: Daemon) -> None:
-    lines = run("drive.py", daemon, "--side", "0.5").splitlines()
+def test_drive_goes_round_a_square(free: Daemon) -> None:
+    lines = run("drive.py", free, "--side", "0.5").splitlines()
     assert [line.split(":")[0] for line in lines] == ["side 1", "side 2", "side 3", "side 4"]
     places = [line.split("x ")[1] for line in lines]
-    assert len(set(places)) == 4, "it did not move"
+    assert len(set(places)) == 4, lines
 
 
 def test_watch_tells_of_all_robots(daemon: Daemon) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import socket
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -15,7 +17,7 @@ from typing import Any, Callable, Iterator, List, Tuple
 import pytest
 import sinew
 import sinew.aio
-from conftest import PATIENCE, Daemon
+from conftest import PATIENCE, SINEW, Daemon
 
 CONTROL, READ = "control-secret-of-tests", "read-secret-of-tests"
 
@@ -89,30 +91,58 @@ def test_a_request_that_waits_is_told_when_the_daemon_is_killed(own: Callable[..
     asyncio.run(asynchronous())
 
 
-def test_a_slow_reader_loses_the_oldest_and_is_told_how_many(own: Callable[..., Daemon]) -> None:
-    daemon = own(robots=("--vacuum", "sim:?rate=500"))
+@pytest.fixture
+def fast_robot(tmp_path: Path) -> Iterator[str]:
+    """The link of a simulated robot that sends ten times as often."""
+    arguments = [SINEW, "sim", "vacuum", "--rate", "500", "--json"]
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, cwd=tmp_path)
+    assert process.stdout is not None
+    yield json.loads(process.stdout.readline())["link"]
+    process.terminate()
+    process.wait(PATIENCE)
+    process.stdout.close()
+
+
+def narrow(address: Any, timeout: float) -> socket.socket:
+    """A connection for which the system keeps little."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    connection.settimeout(timeout)
+    connection.connect(address)
+    return connection
+
+
+def test_a_slow_reader_loses_the_oldest_and_is_told_how_many(
+    own: Callable[..., Daemon], fast_robot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemon = own(robots=("--vacuum", fast_robot))
     with sinew.connect(daemon.lines) as client:
-        client.robot("vacuum").wait_ready()
-        with client.subscribe(["sensors/gd32_status", "state", "events"]) as slow:
-            # Read nothing until what is on the way has filled the daemon's and both systems' buffers.
-            seen, begin = 0, time.monotonic()
-            while slow.lost == 0:
-                assert time.monotonic() - begin < 4 * PATIENCE, f"nothing was lost, {seen} came"
-                client.ping()
-                time.sleep(8)
-                while slow.next(0.0) is not None:
-                    seen += 1
-            assert slow.lost > 0
-            # The newest come all the same.
-            assert slow.next(PATIENCE) is not None
-        assert client.ping()["build"]
+        monkeypatch.setattr(socket, "create_connection", narrow)
+        group = "sensors/gd32_status"
+        with client.subscribe(group) as slow, client.subscribe(group, timeout=PATIENCE) as quick:
+            monkeypatch.undo()
+            times = []
+            # The other one is the clock: this one reads one in eight, and stays behind until something is left out.
+            for number, _ in enumerate(quick):
+                if number % 8 == 0 or slow.lost:
+                    event = slow.next(PATIENCE)
+                    assert event is not None
+                    times.append(event["data"]["timestamp_us"])
+                if slow.lost:
+                    break
+                assert number < 20_000, "it was told nothing"
+            assert quick.lost == 0
+        # What was left out is what is missing: packets come every 2 ms, as far as the machine lets them.
+        missing = (times[-1] - times[-2]) / 2000
+        assert slow.lost == pytest.approx(missing, rel=0.3)
 
 
 def test_tokens_say_what_a_client_may(own: Callable[..., Daemon], tmp_path: Path, monkeypatch: Any) -> None:
     file = tmp_path / "tokens"
     file.write_text(f"control {CONTROL}\nread {READ}\n")
     file.chmod(0o600)
-    daemon = own("--token-file", str(file), robots=("--vacuum", "sim:", "--g1", "sim:"))
+    # On loopback none is needed.
+    daemon = own("--token-file", str(file), robots=("--vacuum", "sim:", "--g1", "sim:"), anywhere=True)
     for address in (daemon.lines, f"ws://{daemon.http}"):
         with pytest.raises(sinew.Unauthorized):
             with sinew.connect(address) as stranger:

@@ -179,6 +179,7 @@ def test_controls_that_were_taken_are_left_to_their_new_holder(
 
 def test_speeds_over_the_limit_and_numbers_that_are_none_move_nothing(client: sinew.Client, watcher: Watcher) -> None:
     with client.robot("vacuum").drive(take=True, hold=0.5) as drive:
+        watcher.stood(time.monotonic())
         begin = time.monotonic()
         with pytest.raises(sinew.InvalidArgument):
             drive.velocity(drive.limits["linear"] * 2)

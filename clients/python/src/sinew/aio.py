@@ -32,7 +32,7 @@ from ._core import (
     own_token,
 )
 from ._hold import MAX_HOLD, Hold, Speeds, now
-from .drive import Paused, configure, limits_of
+from .drive import Paused, checked, configure, limits_of
 from .errors import Busy, ConnectionLost, NotReady, SinewError, TimedOut
 from .frames import Frame
 from .robot import component
@@ -456,6 +456,7 @@ class Drive:
     async def _drive(self, speeds: Speeds, repeat: bool = True) -> None:
         if self._lock is None or self._is_over:
             raise SinewError("a robot is driven within the with block")
+        checked(speeds)
         async with self._lock:
             if self._failure is not None:
                 failure, self._failure = self._failure, None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from types import TracebackType
@@ -115,6 +116,7 @@ class Drive:
     def _drive(self, speeds: Speeds, repeat: bool = True) -> None:
         if not self._is_entered:
             raise SinewError("a robot is driven within the with block")
+        checked(speeds)
         with self._lock:
             if self._failure is not None:
                 failure, self._failure = self._failure, None
@@ -150,6 +152,12 @@ class Drive:
                 except (Refused, ConnectionLost, TimeoutError) as error:
                     # Told with the caller's next velocity.
                     self._failure = error if isinstance(error, SinewError) else None
+
+
+def checked(speeds: Speeds) -> None:
+    """What is no number is neither sent nor held."""
+    if not all(math.isfinite(speed) for speed in speeds.values()):
+        raise ValueError(f"speeds are numbers, not {speeds}")
 
 
 def configure(speeds: Speeds) -> Dict[str, Any]:
