@@ -36,11 +36,14 @@ pub(crate) fn check() -> Result<Option<String>, Failure> {
         return left_out(PYTHON);
     }
     // What it is built and looked at with; a clean environment; the same with numpy.
-    let (tools, plain, arrays) =
-        (Environment("tools"), Environment("plain"), Environment("numpy"));
+    let (tools, plain, arrays) = (Environment("tools"), Environment("plain"), Environment("numpy"));
     for environment in [&tools, &plain, &arrays] {
         if let Err(failure) = environment.set_up() {
-            return if is_offline(&failure) { left_out(&failure) } else { Err(Failure::Task(failure)) };
+            return if is_offline(&failure) {
+                left_out(&failure)
+            } else {
+                Err(Failure::Task(failure))
+            };
         }
     }
     succeed(tools.python().args(["scripts/make_types.py", "--check"]))?;

@@ -22,7 +22,7 @@ def main() -> None:
         robot.wait_ready()
         # Whatever happens in this block, Ctrl-C too: the robot stands after it.
         with robot.drive() as drive:
-            turn = drive.limits["angular"] / 2
+            turn = drive.limits["angular"]
             for side in range(4):
                 drive.run(arguments.side, linear=drive.limits["linear"] / 3)
                 drive.run(math.pi / 2 / turn, angular=turn)

@@ -67,15 +67,20 @@ class Daemon:
 
 
 @pytest.fixture(scope="session")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     """One for all tests that leave it as it was."""
-    robots = ("--vacuum", "sim:", "--g1", "sim:")
-    daemon = Daemon(tmp_path_factory.mktemp("sinew"), robots=robots)
-    with sinew.connect(daemon.lines) as client:
-        for report in client.robots():
-            client.robot(report["name"]).wait_ready()
+    daemon = Daemon(tmp_path_factory.mktemp("sinew"), robots=("--vacuum", "sim:", "--g1", "sim:"))
     yield daemon
     daemon.end()
+
+
+@pytest.fixture
+def daemon(shared: Daemon) -> Daemon:
+    """The same, with robots that can be reached."""
+    with sinew.connect(shared.lines) as client:
+        for report in client.robots():
+            client.robot(report["name"]).wait_ready()
+    return shared
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def test_readings_and_events_come(client: sinew.Client) -> None:
     with vacuum.events(timeout=PATIENCE) as events:
         vacuum.stop()
         vacuum.enable()
-        kinds = [event["data"]["event"] for event, _ in zip(events, range(2))]
+        kinds = [event["data"]["event"] for _, event in zip(range(2), events)]
     assert kinds == ["stopped", "enabled"]
 
 
@@ -191,7 +191,7 @@ def mapping(client: sinew.Client) -> sinew.Robot:
 def test_clouds_come_as_arrays_and_go_on_coming(mapping: sinew.Robot) -> None:
     with mapping.clouds(timeout=PATIENCE) as clouds:
         # More than the two that come without acknowledgement.
-        for cloud, _ in zip(clouds, range(6)):
+        for _, cloud in zip(range(6), clouds):
             assert cloud.topic == "cloud" and len(cloud.cells) == cloud.count > 100
             assert len(cloud.xyz()[0]) == 3 and cloud.pose is not None
             assert abs(time.time() - cloud.time) < PATIENCE
