@@ -18,6 +18,7 @@ import pytest
 import sinew
 import sinew.aio
 from conftest import PATIENCE, SINEW, Daemon
+from sinew._core import Address
 
 CONTROL, READ = "control-secret-of-tests", "read-secret-of-tests"
 
@@ -240,6 +241,23 @@ def test_a_server_that_says_nothing_or_hangs_up_is_told(daemon: Daemon) -> None:
     with Fake(WELCOME, ends=True) as ends:
         with sinew.connect(ends.address) as client, pytest.raises(sinew.ConnectionLost):
             client.ping()
+
+
+def test_a_file_that_comes_in_part_leaves_the_old_one_as_it_was(
+    daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "map.ply"
+    file.write_text("old")
+    half = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"
+    refused = b'{"ok":false,"error":{"code":"busy","message":"later"}}'
+    refusal = b"HTTP/1.1 503 x\r\nContent-Length: %d\r\n\r\n%s" % (len(refused), refused)
+    cases: Any = [(half, sinew.ConnectionLost), (b"rubbish\r\n\r\n", sinew.ConnectionLost), (refusal, sinew.Busy)]
+    for answer, kind in cases:
+        with Fake(answer, ends=True) as fake, sinew.connect(daemon.lines) as client:
+            monkeypatch.setattr(client, "_frames_address", Address.parse(f"ws://{fake.address}"))
+            with pytest.raises(kind):
+                client.robot("g1").mapping.save(file, "ply")
+    assert file.read_text() == "old" and list(tmp_path.iterdir()) == [file]
 
 
 def test_a_stop_that_is_not_answered_closes_the_connection() -> None:

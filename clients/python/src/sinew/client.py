@@ -186,6 +186,11 @@ class Client:
             if answer.status != 200:
                 raise _refusal(answer.read(1 << 16), answer.status)
             shutil.copyfileobj(answer, target)
+            # Reading in pieces says nothing about an end that came too early.
+            if answer.length:
+                raise ConnectionLost(f"{where}{path}: {answer.length} bytes are missing")
+        except ConnectionLost:
+            raise
         except (OSError, http.client.HTTPException) as error:
             raise ConnectionLost(f"{where}{path}: {error}") from error
         finally:

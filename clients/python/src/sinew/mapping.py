@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import urllib.parse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Dict, Literal, Optional, Union, cast
@@ -69,11 +70,17 @@ class Mapping:
         return reply
 
     def _fetch(self, path: str, target: Union[str, Path, BinaryIO]) -> None:
-        if isinstance(target, (str, Path)):
-            with open(target, "wb") as file:
-                self._robot.client.download(path, file)
-        else:
+        if not isinstance(target, (str, Path)):
             self._robot.client.download(path, target)
+            return
+        # There whole, or as it was.
+        part = Path(f"{target}.part")
+        try:
+            with open(part, "wb") as file:
+                self._robot.client.download(path, file)
+            os.replace(part, target)
+        finally:
+            part.unlink(missing_ok=True)
 
     def _ask(self, op: str, **members: Any) -> Dict[str, Any]:
         reply = self._robot.ask({"type": "Mapping", "op": op, **members}, _LONG)
