@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -59,6 +60,10 @@ class Daemon:
         ready = json.loads(line)
         self.lines, self.http = ready["lines"], ready["http"]
 
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.end()
+
     def end(self, how: int = signal.SIGTERM) -> None:
         self.process.send_signal(how)
         self.process.wait(PATIENCE)
@@ -69,9 +74,9 @@ class Daemon:
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     """One for all tests that leave it as it was."""
-    daemon = Daemon(tmp_path_factory.mktemp("sinew"), robots=("--vacuum", "sim:", "--g1", "sim:"))
-    yield daemon
-    daemon.end()
+    robots = ("--vacuum", "sim:", "--g1", "sim:")
+    with contextlib.closing(Daemon(tmp_path_factory.mktemp("sinew"), robots=robots)) as daemon:
+        yield daemon
 
 
 @pytest.fixture
@@ -86,14 +91,19 @@ def daemon(shared: Daemon) -> Daemon:
 @pytest.fixture
 def free(tmp_path: Path) -> Iterator[Daemon]:
     """One of its own, whose vacuum stands off its dock, with room around it."""
-    daemon = Daemon(tmp_path)
-    with sinew.connect(daemon.lines) as client:
-        robot = client.robot("vacuum")
-        robot.wait_ready()
-        with robot.drive() as drive:
-            drive.run(2.0, linear=0.25)
-    yield daemon
-    daemon.end()
+    with contextlib.closing(Daemon(tmp_path)) as daemon:
+        with sinew.connect(daemon.lines) as client:
+            robot = client.robot("vacuum")
+
+            def is_off() -> bool:
+                robot.wait_ready()
+                # A machine that is busy pauses this program, or the robot's heartbeat: then it stands where it is.
+                with contextlib.suppress(sinew.Paused, sinew.Refused), robot.drive() as drive:
+                    drive.run(0.5, linear=0.25)
+                return float(robot.report()["state"]["pose"]["x"]) > 0.35
+
+            until("it is off its dock", is_off)
+        yield daemon
 
 
 @pytest.fixture
@@ -149,9 +159,8 @@ class Watcher:
 
 @pytest.fixture
 def watcher(daemon: Daemon) -> Iterator[Watcher]:
-    watcher = Watcher(daemon)
-    yield watcher
-    watcher.close()
+    with contextlib.closing(Watcher(daemon)) as watcher:
+        yield watcher
 
 
 @pytest.fixture
