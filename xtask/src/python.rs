@@ -131,7 +131,8 @@ fn finish(command: &mut Command) -> Result<(), String> {
 
 /// Whether pip failed because it reached nothing.
 fn is_offline(why: &str) -> bool {
-    let words = ["Connection", "Temporary failure", "timed out", "Network is unreachable"];
+    // An index that is reached has versions of everything that is asked for here.
+    let words = ["Connection", "Temporary failure", "timed out", "from versions: none"];
     words.iter().any(|word| why.contains(word))
 }
 
@@ -154,6 +155,7 @@ mod tests {
     #[test]
     fn a_wrong_version_is_no_missing_network() {
         assert!(is_offline("NewConnectionError: Failed to establish a new connection"));
+        assert!(is_offline("ERROR: Could not find a version of mypy==1 (from versions: none)"));
         assert!(!is_offline("ERROR: No matching distribution found for mypy==99"));
     }
 }
