@@ -100,7 +100,7 @@ def test_refusals_are_typed_and_say_what_helps(client: sinew.Client, daemon: Dae
     with pytest.raises(sinew.Unsupported):
         vacuum.teach.list()
     with pytest.raises(sinew.NotFound):
-        client.stop("nobody")
+        client.stop("none")
     with pytest.raises(sinew.NotFound, match="sensors"):
         client.subscribe("sensors/none", robot="vacuum")
     with pytest.raises(sinew.Unsupported):

@@ -42,7 +42,7 @@ def test_leaving_the_block_stops_it_and_it_may_go_on_after(client: sinew.Client,
         watcher.wait_moving()
         left = time.monotonic()
     assert watcher.stood(left) < STANDS_WITHIN
-    # Zero does not last: whoever drives next needs not to allow it first.
+    # Zero does not last: the next to drive need not allow it first.
     assert stopped_by(daemon) is None
     with pytest.raises(sinew.SinewError, match="within the with block"):
         drive.velocity(0.1)

@@ -354,7 +354,7 @@ class Robot:
         return await self.client.request({**command, "robot": self.name}, timeout)
 
     async def stop(self) -> None:
-        """Stops it, whoever drives it. It stays stopped until `enable`."""
+        """Stops it, whichever client drives it. It stays stopped until `enable`."""
         await self.client.stop(self.name)
 
     async def enable(self) -> None:

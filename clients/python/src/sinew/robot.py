@@ -52,11 +52,11 @@ class Robot:
         return self.client.request(cast(api.StopCommand, {**command, "robot": self.name}), timeout)
 
     def stop(self) -> None:
-        """Stops it, whatever it does and whoever drives it. It stays stopped until `enable`."""
+        """Stops it, whatever it does and whichever client drives it. It stays stopped until `enable`."""
         self.client.stop(self.name)
 
     def enable(self) -> None:
-        """Allows its wheels to turn again after a stop, whoever stopped it."""
+        """Allows its wheels to turn again after a stop, also of another client."""
         self.component("drive").enable()
 
     def take_control(self, name: Optional[str] = None) -> Optional[str]:
