@@ -7,6 +7,7 @@ mod dependencies;
 mod fuzz;
 mod licence;
 mod openssl;
+mod python;
 mod test;
 mod tools;
 mod tour;
@@ -24,6 +25,7 @@ usage: cargo xtask COMMAND
   fuzz [TARGET] [SECONDS] [--mutate]  look for inputs that break the codecs; 60 s each by default
   demo [ARGUMENTS]                    simulated robots, the daemon and its dashboard, until Ctrl-C
   web                                 the dashboard, which the program then has in it
+  python                              the Python client's types, from the schema
   pictures                            the README's pictures of the dashboard, anew
   tour                                a guided tour of `sinew decode` and `sinew encode`";
 
@@ -61,6 +63,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "demo" => demo::run(rest),
         "tour" => tour::run(rest),
         "web" => web::run(rest),
+        "python" => python::run(rest),
         "pictures" => web::pictures(rest),
         "help" => {
             println!("{USAGE}");

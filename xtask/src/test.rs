@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    advisories, dependencies, fuzz,
+    advisories, dependencies, fuzz, python,
     tools::{Failure, NO_STD_PROOF, cargo, shown, target_dir, works},
     web,
 };
@@ -189,6 +189,8 @@ fn steps() -> Result<Vec<Step>, Failure> {
         vec![tests(&["--workspace"], ALL), cargo(["test", "--doc", "--workspace"])],
     ));
     steps.push(check("web", web::browser));
+    // With the program that the page was tried with.
+    steps.push(check("python", python::check));
     steps.push(step("release", vec![cargo(["build", "--release", "-p", "sinew"])]));
     Ok(steps)
 }
