@@ -13,7 +13,7 @@ use crate::{
     read::{Capture, Chunk, Packet, Record},
     report::Report,
     settle,
-    sight::{Sight, What},
+    sight::{Place, Sight, What},
     tally::Sample,
 };
 
@@ -114,6 +114,14 @@ impl Analysis {
         (*first, *last) = (time.min(*first), time.max(*last));
     }
 
+    /// What a payload of the newest record has in common with others of it.
+    #[inline]
+    fn place(&self, time: i64, ends: (Endpoint, Endpoint, Transport)) -> Place {
+        let (from, to, transport) = ends;
+        let since = time.saturating_sub(self.start.unwrap_or(time));
+        Place { number: self.number, since, from, to, transport }
+    }
+
     fn other(
         &mut self,
         packet: &Packet<'_>,
@@ -167,21 +175,8 @@ impl Analysis {
         if let Some(id) = command {
             entry.command(id, length, time, is_back, &mut left.rows);
         }
-        let since = time.saturating_sub(self.start.unwrap_or(time));
-        let number = self.number;
-        let what = What::Payload(&seen);
-        look(&Sight {
-            number,
-            since,
-            from,
-            to,
-            transport,
-            protocol,
-            length,
-            payload,
-            command,
-            what,
-        });
+        let place = self.place(time, (from, to, transport));
+        look(&place.sight(protocol, (payload, length), command, What::Payload(&seen)));
     }
 
     /// What a datagram is; where its bytes say nothing, what was found before, or what its port is for.
@@ -263,14 +258,15 @@ impl Analysis {
         flow: u32,
         is_back: bool,
         bytes: Option<&[u8]>,
-        (from, to, transport): (Endpoint, Endpoint, Transport),
+        ends: (Endpoint, Endpoint, Transport),
         mut look: impl FnMut(&Sight<'_>),
     ) {
+        let at = self.place(time, ends);
+        let transport = at.transport;
         let Some(place) = self.flows.flows.get_mut(flow as usize) else { return };
         let both = || Box::new([Line::new(), Line::new()]);
         let mut lines = place.lines.take().unwrap_or_else(both);
-        let since = time.saturating_sub(self.start.unwrap_or(time));
-        let (flows, filter, number) = (&mut self.flows, &self.filter, self.number);
+        let (flows, filter) = (&mut self.flows, &self.filter);
         let mut sink = |piece: Piece<'_>| {
             let (protocol, command) = match piece {
                 Piece::Gd32(frame) => (Protocol::Gd32, Some(frame.command())),
@@ -290,19 +286,7 @@ impl Analysis {
                 Some(id) => entry.command(id, length, time, is_back, &mut left.rows),
                 None => plain(&mut entry.detail, payload, entry.packets, left),
             }
-            let what = What::Piece(piece);
-            look(&Sight {
-                number,
-                since,
-                from,
-                to,
-                transport,
-                protocol,
-                length,
-                payload,
-                command,
-                what,
-            });
+            look(&at.sight(protocol, (payload, length), command, What::Piece(piece)));
         };
         if let Some(line) = lines.get_mut(usize::from(is_back)) {
             match bytes {

@@ -1,5 +1,7 @@
 //! From counts to findings: what only the whole flow can tell.
 
+use sinew_wire::text::grouped;
+
 use crate::{
     analysis::{Analysis, Others},
     entry::{Detail, Entry, Taught},
@@ -9,8 +11,7 @@ use crate::{
     report::{self, Answers, Command, Cycle, Report, Sequence},
     sight::named,
     tally::{Row, Sequences},
-    verdict::{self, grouped},
-    why,
+    verdict, why,
 };
 
 /// Intervals that differ less than this part of their average make a beat, and periods that differ less
@@ -155,6 +156,8 @@ fn described(flow: &Flow, entry: &Entry, start: i64, cycle: Option<Cycle>) -> re
         a: named(flow.a, flow.transport),
         b: named(flow.b, flow.transport),
         transport: flow.transport.to_string(),
+        ends: [flow.a, flow.b],
+        carrier: flow.transport,
         protocol: entry.protocol,
         why: why::text(entry, lines),
         packets: entry.packets,

@@ -2,12 +2,11 @@
 
 use std::fmt::Write;
 
-use sinew_wire::stream::Counters;
+use sinew_wire::{stream::Counters, text::grouped};
 
 use crate::{
     entry::{Detail, Entry},
     identify::{Protocol, suite_name},
-    verdict::grouped,
 };
 
 /// Counters of a line's two directions, of the vacuum's frames and of the lidar's.

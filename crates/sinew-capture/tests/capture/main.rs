@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bounds;
+mod diff;
 mod documents;
 mod files;
 mod packets;
