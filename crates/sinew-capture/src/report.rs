@@ -6,6 +6,7 @@ use crate::{
     identify::Protocol,
     net::{Endpoint, Transport},
     read::{End, Format},
+    stream::Facts,
     verdict::Verdict,
 };
 
@@ -63,6 +64,12 @@ pub struct Flow {
     pub sequence: Option<Sequence>,
     /// Commands that come at one common interval.
     pub cycle: Option<Cycle>,
+    /// Of a stream of frames or messages, what became of its segments.
+    pub stream: Option<Facts>,
+    /// How many messages there were, where a stream consists of some.
+    pub messages: Option<u64>,
+    /// Their topics, and how often each came.
+    pub topics: Vec<(String, u64)>,
 }
 
 /// What became of numbers that should count up: of both senders of DTLS records together, of teaching
@@ -159,6 +166,7 @@ impl Report {
             ("bytes", json!(self.bytes)),
             ("duration_s", json!(seconds(self.duration))),
             ("truncated", json!(self.is_truncated())),
+            ("notes", json!(self.notes)),
         ];
         members.into_iter().map(|(name, value)| (name.into(), value)).collect()
     }
@@ -187,6 +195,12 @@ impl Flow {
         let cycle = self.cycle.as_ref().map(|Cycle { period, commands }| {
             json!({ "period_s": rounded(*period, 1e6), "commands": commands })
         });
+        let stream = self.stream.map(|Facts { gaps, missing, repeats, late }| {
+            let order = late;
+            json!({ "gaps": gaps, "missing_bytes": missing, "repeats": repeats, "out_of_order": order })
+        });
+        let topics =
+            self.topics.iter().map(|(topic, count)| json!({ "topic": topic, "count": count }));
         json!({
             "a": self.a,
             "b": self.b,
@@ -200,6 +214,9 @@ impl Flow {
             "sizes": sizes.collect::<Vec<_>>(),
             "sequence": sequence,
             "cycle": cycle,
+            "stream": stream,
+            "messages": self.messages,
+            "topics": topics.collect::<Vec<_>>(),
         })
     }
 }

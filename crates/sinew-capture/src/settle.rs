@@ -148,6 +148,10 @@ fn described(flow: &Flow, entry: &Entry, start: i64, cycle: Option<Cycle>) -> re
         }
         _ => None,
     };
+    let said = match &entry.detail {
+        Detail::Messages(spoken) => Some(&spoken.said),
+        _ => None,
+    };
     let lines = flow.lines.as_ref().map(|lines| {
         let [there, back] = &**lines;
         (there.counters(), back.counters())
@@ -167,6 +171,9 @@ fn described(flow: &Flow, entry: &Entry, start: i64, cycle: Option<Cycle>) -> re
         sizes: entry.sizes.groups(),
         sequence,
         cycle,
+        stream: flow.facts,
+        messages: said.map(|said| said.messages),
+        topics: said.map_or(Vec::new(), |said| said.topics.clone()),
     }
 }
 

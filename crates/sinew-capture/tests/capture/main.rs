@@ -10,6 +10,7 @@ mod packets;
 mod protocols;
 mod serial;
 mod simulator;
+mod streams;
 mod tshark;
 mod write;
 
