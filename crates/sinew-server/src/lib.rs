@@ -30,6 +30,8 @@ mod token;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use config::Config;
+#[cfg(feature = "inspect")]
+pub use http::inspect::{Inspector, Source};
 pub use listen::try_bind;
 pub use server::{Addresses, Server};
 pub use sinew_api::Access;

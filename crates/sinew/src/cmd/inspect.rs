@@ -226,6 +226,22 @@ impl Opened {
     }
 }
 
+/// What is in a capture that a client of the daemon sent, as JSON.
+#[cfg(feature = "daemon")]
+pub(crate) fn served(
+    source: sinew_server::Source,
+    out: &mut dyn FnMut(&str),
+) -> Result<(), String> {
+    let mut capture = Capture::open(source).map_err(|error| error.to_string())?;
+    let mut analysis = Analysis::new(Filter::default());
+    while let Some(record) = capture.next_record() {
+        analysis.take(&record, |_| {});
+    }
+    let report = analysis.finish(&capture, |_| {});
+    report.json_parts("-").for_each(|part| out(&part));
+    Ok(())
+}
+
 /// Opens a file, and counts what is read of it; with its length where it has one.
 fn open(file: &Path, read: &Rc<Cell<u64>>) -> anyhow::Result<(Counted, Option<u64>)> {
     if file.as_os_str() == "-" {
