@@ -84,13 +84,20 @@ pub(super) async fn inspect(
     }
     let Some(inspector) = state.hub.config.inspector.clone() else {
         let message = "this program was built without what looks into captures";
-        return failure(&Refusal::new(Code::Unsupported, message));
+        return refuse(request.into_body(), Refusal::new(Code::Unsupported, message)).await;
     };
     let Ok(place) = Arc::clone(&state.captures).try_acquire_owned() else {
         let message = "other captures are being looked at: send it again";
-        return failure(&Refusal::new(Code::Busy, message));
+        return refuse(request.into_body(), Refusal::new(Code::Busy, message)).await;
     };
     state.hand_on(run(inspector, request.into_body(), place)).await
+}
+
+/// Says no, once all of a capture has come and gone.
+async fn refuse(body: Body, refusal: Refusal) -> Response {
+    let (chunks, _) = mpsc::channel(1);
+    let _ = timeout(LONGEST, feed(body, chunks)).await;
+    failure(&refusal)
 }
 
 /// Feeds a capture to the thread that looks into it, and passes on what that says.
