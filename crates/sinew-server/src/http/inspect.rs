@@ -26,7 +26,7 @@ use tokio::{
         mpsc::{self, Receiver, Sender},
         oneshot,
     },
-    time::timeout,
+    time::{Instant, sleep_until, timeout},
 };
 
 use super::{HttpClient, HttpState, failure};
@@ -37,6 +37,8 @@ const MOST: usize = 2;
 /// How long the next piece of one may take, and all of it.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LONGEST: Duration = Duration::from_secs(600);
+/// Bytes a second that are taken of one: the thread that reads them hears all other clients, too.
+const PACE: u64 = 100_000_000;
 /// Pieces that wait on either side.
 const WAITING: usize = 2;
 /// What of a report is sent at once.
@@ -165,13 +167,19 @@ fn look(
 /// Reads a body to its end, also when no more of it is wanted: a browser that is answered while it
 /// sends does not show the answer.
 async fn feed(mut body: Body, chunks: Sender<io::Result<Bytes>>) -> Result<(), ()> {
+    let (begin, mut taken) = (Instant::now(), 0);
     loop {
         let frame = poll_fn(|context| Pin::new(&mut body).poll_frame(context));
         match timeout(PATIENCE, frame).await {
             Ok(None) => return Ok(()),
             Ok(Some(Ok(frame))) => {
                 if let Ok(chunk) = frame.into_data() {
+                    taken += chunk.len() as u64;
                     let _ = chunks.send(Ok(chunk)).await;
+                    let due = begin + Duration::from_micros(taken / (PACE / 1_000_000));
+                    if due > Instant::now() {
+                        sleep_until(due).await;
+                    }
                 }
             }
             Ok(Some(Err(_))) | Err(_) => {

@@ -87,6 +87,9 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
             let count = args.file.len();
             return Err(Usage(format!("--diff wants two captures, got {count}")).into());
         };
+        if [a, b].iter().all(|file| file.as_os_str() == "-") {
+            return Err(Usage("--diff: only one of the two can be standard input".into()).into());
+        }
         return diff::run(args, [a, b], &filter, json);
     }
     let mut page = Page::new();
