@@ -115,7 +115,7 @@ pub struct MessageDiff {
 }
 
 /// Messages of one kind in one capture.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MessageSide {
     /// How many.
