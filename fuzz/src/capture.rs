@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use serde_json::Value;
-use sinew_capture::{Analysis, Capture, Filter, Format, Report};
+use sinew_capture::{Analysis, Capture, Diff, Filter, Format, Profile, Report, Sight};
 
 use crate::{take_byte, take_bytes, vectors};
 
@@ -28,14 +28,18 @@ pub fn seeds() -> Vec<Vec<u8>> {
 pub fn exercise(data: &[u8]) {
     let mut script = data;
     let mut packets = Vec::new();
+    let mut segments = Vec::new();
     while !script.is_empty() && packets.len() < 32 {
         let length = usize::from(take_byte(&mut script));
-        packets.push(datagram(take_bytes(&mut script, length)));
+        let payload = take_bytes(&mut script, length);
+        packets.push(datagram(payload));
+        segments.push(segment(take_byte(&mut script), payload));
     }
     let link =
         data.first().map_or(1, |byte| [0, 1, 12, 101, 108, 113, 228, 276][*byte as usize % 8]);
     let bare: Vec<_> = data.chunks(97).take(16).map(<[u8]>::to_vec).collect();
-    for file in [data, &pcap(101, &packets), &pcapng(&packets), &pcap(link, &bare)] {
+    let streams = pcap(101, &segments);
+    for file in [data, &pcap(101, &packets), &pcapng(&packets), &pcap(link, &bare), &streams] {
         let whole = inspect(file, usize::MAX);
         assert_eq!(whole, inspect(file, 7), "how the file came shows");
         inspect(&file[..file.len() / 2], usize::MAX);
@@ -48,13 +52,42 @@ fn inspect(file: &[u8], step: usize) -> Option<Value> {
     let mut capture = Capture::open(source).map_err(|error| error.to_string()).ok()?;
     let mut analysis = Analysis::new(Filter::default());
     let mut shown = 0;
+    let mut profile = Profile::new();
+    let mut look = |sight: &Sight<'_>| {
+        shown += sight.to_string().len();
+        profile.take(sight);
+    };
     while let Some(record) = capture.next_record() {
-        analysis.take(&record, |sight| shown += sight.to_string().len());
+        analysis.take(&record, &mut look);
     }
-    let report = analysis.finish(&capture, |sight| shown += sight.to_string().len());
+    let report = analysis.finish(&capture, &mut look);
     assert!(capture.end().is_some(), "it did not end");
     check(&report);
-    Some(Value::Object(report.to_json("x")))
+    let json = report.to_json("x");
+    (step == usize::MAX).then(|| compare(file, (report, profile)));
+    Some(Value::Object(json))
+}
+
+/// A file differs from its beginning in something or in nothing, and from itself in nothing.
+fn compare(file: &[u8], one: (Report, Profile)) {
+    let read = |file: &[u8]| {
+        let source = Steps { bytes: file.to_vec(), at: 0, step: usize::MAX };
+        let mut capture = Capture::open(source).ok()?;
+        let (mut analysis, mut profile) = (Analysis::new(Filter::default()), Profile::new());
+        while let Some(record) = capture.next_record() {
+            analysis.take(&record, |sight| profile.take(sight));
+        }
+        let report = analysis.finish(&capture, |sight| profile.take(sight));
+        Some(("b".to_owned(), report, profile))
+    };
+    if let Some(same) = read(file) {
+        let diff = Diff::new(("a".into(), one.0, one.1), same);
+        assert!(diff.is_same(), "{diff:?}");
+    }
+    if let (Some(whole), Some(half)) = (read(file), read(&file[..file.len() / 2])) {
+        let text: String = Diff::new(half, whole).json_parts().collect();
+        serde_json::from_str::<Value>(&text).expect("is JSON");
+    }
 }
 
 fn check(report: &Report) {
@@ -105,6 +138,20 @@ fn datagram(payload: &[u8]) -> Vec<u8> {
     bytes.extend([0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x20, 1, 0x20, 2]);
     bytes.extend(((8 + payload.len()) as u16).to_be_bytes());
     bytes.extend([0, 0]);
+    bytes.extend(payload);
+    bytes
+}
+
+/// A segment of one direction or the other, somewhere in its stream.
+fn segment(place: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0x45, 0];
+    bytes.extend(((40 + payload.len()) as u16).to_be_bytes());
+    bytes.extend([0, 1, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    let ports = if place & 1 == 0 { [0x20, 1, 0x20, 2] } else { [0x20, 2, 0x20, 1] };
+    bytes.extend(ports);
+    bytes.extend((u32::from(place >> 2) * 16).to_be_bytes());
+    let flags = if place & 2 == 0 { 0x18 } else { 0x02 };
+    bytes.extend([0, 0, 0, 0, 0x50, flags, 0, 0, 0, 0, 0, 0]);
     bytes.extend(payload);
     bytes
 }

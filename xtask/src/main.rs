@@ -7,6 +7,7 @@ mod dependencies;
 mod fuzz;
 mod licence;
 mod openssl;
+mod programs;
 mod python;
 mod test;
 mod tools;

@@ -2,7 +2,7 @@
 
 use std::{env, process::Command};
 
-use crate::tools::{Failure, shown, succeed, works};
+use crate::tools::{Failure, apt_install, works};
 
 const PACKAGES: [&str; 2] = ["libssl-dev", "pkg-config"];
 
@@ -15,29 +15,14 @@ pub(crate) fn is_there() -> Result<(), Failure> {
     if is_given || found() {
         return Ok(());
     }
-    let apt = |arguments: &[&str]| {
-        let mut command = Command::new("apt-get");
-        command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
-        command
-    };
-    if !is_root() || !works(&mut apt(&["--version"])) {
+    if !apt_install(&PACKAGES)? {
         return Err(Failure::Task(missing()));
-    }
-    let install = ["install", "--yes", "--no-install-recommends"];
-    for mut command in [apt(&["update"]), apt(&[&install[..], &PACKAGES].concat())] {
-        println!("$ {}", shown(&command));
-        succeed(&mut command)?;
     }
     if found() { Ok(()) } else { Err(Failure::Task(missing())) }
 }
 
 fn found() -> bool {
     works(Command::new("pkg-config").args(["--exists", "openssl"]))
-}
-
-fn is_root() -> bool {
-    let id = Command::new("id").arg("-u").output();
-    id.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 
 fn missing() -> String {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    advisories, dependencies, fuzz, python,
+    advisories, dependencies, fuzz, programs, python,
     tools::{Failure, NO_STD_PROOF, cargo, shown, target_dir, works},
     web,
 };
@@ -179,6 +179,7 @@ fn steps() -> Result<Vec<Step>, Failure> {
         step("no_std", vec![no_std_proof(&[]), no_std_proof(&["alloc"])]),
         step("fuzz", short_fuzz()?),
     ];
+    steps.push(check("programs", programs::are_there));
     let sets = FEATURE_SETS.iter().filter_map(|set| Some((set, set.tests?)));
     steps.extend(sets.map(|(set, which)| {
         step(&format!("tests-{}", set.name), vec![tests(&set.arguments(), which)])

@@ -64,6 +64,26 @@ pub(crate) fn works(command: &mut Command) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
+/// Installs packages where that takes no password and no other system's package manager; whether it did.
+pub(crate) fn apt_install(packages: &[&str]) -> Result<bool, Failure> {
+    let apt = |arguments: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    };
+    let id = Command::new("id").arg("-u").output();
+    let is_root = id.is_ok_and(|output| output.stdout.trim_ascii() == b"0");
+    if !is_root || !works(&mut apt(&["--version"])) {
+        return Ok(false);
+    }
+    let install = ["install", "--yes", "--no-install-recommends"];
+    for mut command in [apt(&["update"]), apt(&[&install[..], packages].concat())] {
+        println!("$ {}", shown(&command));
+        succeed(&mut command)?;
+    }
+    Ok(true)
+}
+
 /// How a command ended; none when it did not start, or took longer than this and was ended.
 pub(crate) fn within(limit: Duration, command: &mut Command) -> Option<ExitStatus> {
     let begin = Instant::now();

@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-use crate::tools::{Failure, cargo, root, succeed, target_dir, works};
+use crate::tools::{Failure, apt_install, cargo, root, succeed, target_dir, works};
 
 /// What to do without it.
 const NODE: &str = "the dashboard needs Node 20 or newer with npm (https://nodejs.org); without it \
@@ -160,16 +160,7 @@ fn has_chromium() -> Result<bool, Failure> {
     if chosen.exists() {
         return Ok(true);
     }
-    let is_root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n");
-    if !is_root || !works(Command::new("apt-get").arg("--version")) {
-        return Ok(false);
-    }
-    succeed(Command::new("apt-get").args([
-        "install",
-        "-y",
-        "--no-install-recommends",
-        "chromium",
-    ]))?;
+    apt_install(&["chromium"])?;
     Ok(chosen.exists())
 }
 

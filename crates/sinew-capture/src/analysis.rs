@@ -1,5 +1,7 @@
 //! Counts what comes, payload by payload.
 
+mod streams;
+
 use std::collections::BTreeMap;
 
 use crate::{
@@ -13,7 +15,7 @@ use crate::{
     read::{Capture, Chunk, Packet, Record},
     report::Report,
     settle,
-    sight::{Sight, What},
+    sight::{Place, Sight, What},
     tally::Sample,
 };
 
@@ -72,7 +74,8 @@ impl Analysis {
     }
 
     /// What it amounts to, after the last record of a file.
-    pub fn finish(mut self, capture: &Capture, look: impl FnMut(&Sight<'_>)) -> Report {
+    pub fn finish(mut self, capture: &Capture, mut look: impl FnMut(&Sight<'_>)) -> Report {
+        self.end_streams(&mut look);
         self.end_lines(look);
         settle::report(self, capture)
     }
@@ -114,6 +117,14 @@ impl Analysis {
         (*first, *last) = (time.min(*first), time.max(*last));
     }
 
+    /// What a payload of the newest record has in common with others of it.
+    #[inline]
+    fn place(&self, time: i64, ends: (Endpoint, Endpoint, Transport)) -> Place {
+        let (from, to, transport) = ends;
+        let since = time.saturating_sub(self.start.unwrap_or(time));
+        Place { number: self.number, since, from, to, transport }
+    }
+
     fn other(
         &mut self,
         packet: &Packet<'_>,
@@ -133,13 +144,13 @@ impl Analysis {
         if !self.filter.takes_flow(segment) {
             return;
         }
-        let Segment { from, to, transport, payload, length, frames } = *segment;
+        let Segment { from, to, transport, payload, length, frames, .. } = *segment;
         let Some((flow, is_back)) = self.flows.find(from, to, transport) else {
             return self.pass(time, frames);
         };
         let seen = match transport {
             Transport::Udp => self.datagram(flow, payload, length),
-            Transport::Tcp => self.stream(flow, payload),
+            Transport::Tcp => self.stream(flow, is_back, segment, time),
             Transport::Ip(number) => Seen::Other(Protocol::Ip(number)),
             Transport::Serial => Seen::Unknown,
         };
@@ -153,6 +164,9 @@ impl Analysis {
             // Their commands are counted frame by frame.
             if self.filter.takes(protocol.name(), None) {
                 self.pass(time, frames);
+                if let Some((entry, _)) = self.flows.entry(flow, protocol, time) {
+                    entry.count(time, frames, payload, length);
+                }
                 self.carried(time, flow, is_back, segment, protocol, look);
             }
             return;
@@ -163,25 +177,17 @@ impl Analysis {
         self.pass(time, frames);
         let Some((entry, left)) = self.flows.entry(flow, protocol, time) else { return };
         entry.count(time, frames, payload, length);
+        if transport == Transport::Tcp && identify::has_messages(protocol) {
+            self.carried(time, flow, is_back, segment, protocol, &mut look);
+            let place = self.place(time, (from, to, transport));
+            return look(&place.sight(protocol, (payload, length), None, What::Payload(&seen)));
+        }
         detail(&mut entry.detail, &seen, payload, is_back, entry.packets, left);
         if let Some(id) = command {
             entry.command(id, length, time, is_back, &mut left.rows);
         }
-        let since = time.saturating_sub(self.start.unwrap_or(time));
-        let number = self.number;
-        let what = What::Payload(&seen);
-        look(&Sight {
-            number,
-            since,
-            from,
-            to,
-            transport,
-            protocol,
-            length,
-            payload,
-            command,
-            what,
-        });
+        let place = self.place(time, (from, to, transport));
+        look(&place.sight(protocol, (payload, length), command, What::Payload(&seen)));
     }
 
     /// What a datagram is; where its bytes say nothing, what was found before, or what its port is for.
@@ -201,45 +207,6 @@ impl Analysis {
         }
         let found = flow.found.or_else(|| identify::hint(false, [flow.a.port, flow.b.port]));
         found.map_or(seen, Seen::Other)
-    }
-
-    /// What a stream is: one thing, as soon as one of its segments says so.
-    fn stream<'p>(&mut self, flow: u32, payload: &'p [u8]) -> Seen<'p> {
-        let index = flow;
-        let Some(flow) = self.flows.flows.get_mut(flow as usize) else { return Seen::Unknown };
-        let guess = || identify::hint(true, [flow.a.port, flow.b.port]);
-        let before = flow.found.or_else(guess).unwrap_or(Protocol::Unknown);
-        if flow.found.is_none() && !payload.is_empty() && flow.searches < SEARCHES * 4 {
-            flow.searches += 1;
-            flow.found = identify::searched(payload, true);
-            if let Some(found) = flow.found {
-                let entries = &mut self.flows.entries;
-                let mut of_flow = entries.iter_mut().filter(|entry| entry.flow == index);
-                if let Some(entry) = of_flow.find(|entry| entry.protocol == before) {
-                    entry.protocol = found;
-                    entry.detail = Detail::None;
-                }
-                return Seen::Other(found);
-            }
-        }
-        if before == Protocol::Unknown { Seen::Unknown } else { Seen::Other(before) }
-    }
-
-    /// Frames of a serial line in a datagram or a stream.
-    fn carried(
-        &mut self,
-        time: i64,
-        flow: u32,
-        is_back: bool,
-        segment: &Segment<'_>,
-        protocol: Protocol,
-        look: impl FnMut(&Sight<'_>),
-    ) {
-        if let Some((entry, _)) = self.flows.entry(flow, protocol, time) {
-            entry.count(time, segment.frames, segment.payload, segment.length);
-        }
-        let ends = (segment.from, segment.to, segment.transport);
-        self.line(time, flow, is_back, Some(segment.payload), ends, look);
     }
 
     fn chunk(&mut self, chunk: &Chunk<'_>, look: impl FnMut(&Sight<'_>)) {
@@ -263,14 +230,15 @@ impl Analysis {
         flow: u32,
         is_back: bool,
         bytes: Option<&[u8]>,
-        (from, to, transport): (Endpoint, Endpoint, Transport),
+        ends: (Endpoint, Endpoint, Transport),
         mut look: impl FnMut(&Sight<'_>),
     ) {
+        let at = self.place(time, ends);
+        let transport = at.transport;
         let Some(place) = self.flows.flows.get_mut(flow as usize) else { return };
         let both = || Box::new([Line::new(), Line::new()]);
         let mut lines = place.lines.take().unwrap_or_else(both);
-        let since = time.saturating_sub(self.start.unwrap_or(time));
-        let (flows, filter, number) = (&mut self.flows, &self.filter, self.number);
+        let (flows, filter) = (&mut self.flows, &self.filter);
         let mut sink = |piece: Piece<'_>| {
             let (protocol, command) = match piece {
                 Piece::Gd32(frame) => (Protocol::Gd32, Some(frame.command())),
@@ -290,19 +258,7 @@ impl Analysis {
                 Some(id) => entry.command(id, length, time, is_back, &mut left.rows),
                 None => plain(&mut entry.detail, payload, entry.packets, left),
             }
-            let what = What::Piece(piece);
-            look(&Sight {
-                number,
-                since,
-                from,
-                to,
-                transport,
-                protocol,
-                length,
-                payload,
-                command,
-                what,
-            });
+            look(&at.sight(protocol, (payload, length), command, What::Piece(piece)));
         };
         if let Some(line) = lines.get_mut(usize::from(is_back)) {
             match bytes {

@@ -4,6 +4,7 @@ use sinew_wire::{dtls::Content, teach::Layout};
 
 use crate::{
     identify::{Protocol, Records, Rtcp, Rtp, Teach},
+    message::{Messages, Said},
     tally::{Commands, Sample, Sequences, Sizes},
 };
 
@@ -43,6 +44,14 @@ pub(crate) enum Detail {
     Teach(Box<Taught>),
     Media(Box<Media>),
     Discovery { questions: u64, answers: u64 },
+    Messages(Box<Spoken>),
+}
+
+/// Messages of a stream, by sender.
+#[derive(Debug, Default)]
+pub(crate) struct Spoken {
+    pub(crate) sides: [Messages; 2],
+    pub(crate) said: Said,
 }
 
 /// DTLS records.

@@ -7,6 +7,7 @@ use crate::{
     identify::Protocol,
     line::Line,
     net::{Endpoint, Transport},
+    stream::{self, Facts, Half},
 };
 
 /// Flows that are told apart; packets of further ones are counted, not looked at.
@@ -15,6 +16,8 @@ pub const MAX_FLOWS: usize = 1 << 15;
 const MAX_DETAILS: usize = 1 << 11;
 const MAX_SAMPLES: usize = 1 << 13;
 const MAX_ROWS: usize = 1 << 15;
+/// Streams that are put in order at a time.
+const MAX_STREAMS: usize = 1 << 11;
 
 /// Two ends, whichever sends, and what is between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,6 +41,10 @@ pub(crate) struct Flow {
     /// Datagrams that begin like a teaching datagram, and are neither that nor a DTLS record.
     pub(crate) misfits: u64,
     pub(crate) lines: Option<Box<[Line; 2]>>,
+    /// Both directions of a stream that may consist of messages.
+    pub(crate) halves: Option<Box<[Half; 2]>>,
+    /// What became of its segments, where they were put in order to the end.
+    pub(crate) facts: Option<Facts>,
 }
 
 #[derive(Debug)]
@@ -58,6 +65,9 @@ pub(crate) struct Left {
     pub(crate) details: usize,
     pub(crate) samples: usize,
     pub(crate) rows: usize,
+    /// Streams that are put in order, and bytes that are held for it.
+    pub(crate) streams: usize,
+    pub(crate) held: usize,
 }
 
 impl Flows {
@@ -67,7 +77,13 @@ impl Flows {
             newest: None,
             flows: Vec::new(),
             entries: Vec::new(),
-            left: Left { details: MAX_DETAILS, samples: MAX_SAMPLES, rows: MAX_ROWS },
+            left: Left {
+                details: MAX_DETAILS,
+                samples: MAX_SAMPLES,
+                rows: MAX_ROWS,
+                streams: MAX_STREAMS,
+                held: stream::MAX_ALL,
+            },
             over: 0,
         }
     }
@@ -109,6 +125,8 @@ impl Flows {
             searches: 0,
             misfits: 0,
             lines: None,
+            halves: None,
+            facts: None,
         });
         self.index.insert(key, index);
         Some(index)

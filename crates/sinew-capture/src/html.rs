@@ -1,10 +1,13 @@
 //! The report as a page that needs nothing from elsewhere: no scripts, no fonts, no pictures.
 
 mod charts;
+mod diff;
 
 use std::fmt::Write;
 
-use crate::{Kind, Report, Timeline, grouped, report::Command};
+use sinew_wire::text::grouped;
+
+use crate::{Diff, Kind, Report, Timeline, report::Command};
 
 const STYLE: &str = include_str!("html/style.css");
 /// SHA-256 of the style, by which the page's policy lets it pass.
@@ -29,6 +32,11 @@ impl Page {
     pub fn add(&mut self, name: &str, report: &Report, timeline: &Timeline) {
         // Writing to a string does not fail.
         let _ = file(&mut self.body, name, report, timeline);
+    }
+
+    /// Adds what two captures differ in.
+    pub fn add_diff(&mut self, diff: &Diff) {
+        let _ = diff::compared(&mut self.body, diff);
     }
 
     /// The page.

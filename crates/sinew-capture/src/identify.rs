@@ -367,6 +367,24 @@ pub(crate) fn searched(bytes: &[u8], is_stream: bool) -> Option<Protocol> {
     }
 }
 
+/// Whether a stream of this consists of messages with a header that has their length.
+pub(crate) const fn has_messages(protocol: Protocol) -> bool {
+    matches!(protocol, Protocol::Sangamio | Protocol::Slam | Protocol::Voxel)
+}
+
+/// How long the header of such a message is.
+pub(crate) const fn header(protocol: Protocol) -> usize {
+    if matches!(protocol, Protocol::Sangamio) { 4 } else { 8 }
+}
+
+/// Whether such a message begins here.
+pub(crate) fn begins(protocol: Protocol, bytes: &[u8]) -> bool {
+    match protocol {
+        Protocol::Sangamio => words::is_sangamio(bytes, None),
+        _ => bytes.get(8) == Some(&b'{'),
+    }
+}
+
 /// What a port is usually used for.
 pub(crate) fn hint(is_stream: bool, ports: [Option<u16>; 2]) -> Option<Protocol> {
     let [a, b] = ports;

@@ -7,6 +7,7 @@
 //! | [`Analysis`] | payloads to flows, commands and verdicts |
 //! | [`Filter`] | which of them are looked at |
 //! | [`report`] | what it amounts to, for people and for programs |
+//! | [`diff`] | what two captures differ in |
 //!
 //! Everything works on a stream, in memory that does not grow with it: buffers, flows, rows of
 //! commands and pieces of datagrams have limits, and what is beyond a limit is counted. No input makes
@@ -15,6 +16,7 @@
 #![deny(clippy::disallowed_methods)]
 
 mod analysis;
+pub mod diff;
 mod dissector;
 mod entry;
 mod filter;
@@ -23,25 +25,31 @@ mod fragment;
 mod html;
 mod identify;
 mod line;
+mod message;
 pub mod net;
+mod profile;
 pub mod read;
 pub mod report;
 mod settle;
 mod sight;
+mod stream;
 mod tally;
 mod timeline;
 mod verdict;
 mod why;
 
 pub use analysis::Analysis;
+pub use diff::Diff;
 pub use dissector::dissector;
 pub use filter::{Error as FilterError, Filter};
 pub use flows::MAX_FLOWS;
 pub use fragment::Fragments;
 pub use html::Page;
 pub use identify::Protocol;
+pub use profile::Profile;
 pub use read::{Capture, End, Error, Format};
 pub use report::Report;
 pub use sight::Sight;
+pub use stream::{Facts, Order};
 pub use timeline::Timeline;
-pub use verdict::{Kind, Verdict, grouped};
+pub use verdict::{Kind, Verdict};

@@ -12,6 +12,7 @@ use crate::{
     fragment::{Fragments, Part},
     identify::Protocol,
     read::Packet,
+    stream::Order,
 };
 
 /// Tags of virtual networks, and headers that IPv6 has before the one that counts.
@@ -54,6 +55,8 @@ pub struct Segment<'a> {
     pub length: usize,
     /// Packets that it came in, and their bytes on the wire.
     pub frames: (u32, u64),
+    /// Where in its stream it belongs.
+    pub order: Option<Order>,
 }
 
 /// What a packet turned out to be.
@@ -170,7 +173,7 @@ impl<'a> Header<'a> {
         let other = || {
             let (from, to) = ends(None);
             let transport = Transport::Ip(self.protocol);
-            Segment { from, to, transport, payload: bytes, length, frames }
+            Segment { from, to, transport, payload: bytes, length, frames, order: None }
         };
         match (self.protocol, ports) {
             (17, Some(_)) => {
@@ -183,7 +186,8 @@ impl<'a> Header<'a> {
                     _ => length.saturating_sub(8),
                 };
                 let payload = payload.get(..length).unwrap_or(payload);
-                Segment { from, to, transport: Transport::Udp, payload, length, frames }
+                let transport = Transport::Udp;
+                Segment { from, to, transport, payload, length, frames, order: None }
             }
             (6, Some(_)) => {
                 let Some(offset) = bytes.get(12).map(|byte| usize::from(byte >> 4) * 4) else {
@@ -193,7 +197,13 @@ impl<'a> Header<'a> {
                 let offset = offset.max(20);
                 let payload = bytes.get(offset..).unwrap_or_default();
                 let length = length.saturating_sub(offset);
-                Segment { from, to, transport: Transport::Tcp, payload, length, frames }
+                let number = bytes.get(4..8).and_then(<[u8]>::first_chunk).copied();
+                let order = Some(Order {
+                    sequence: number.map_or(0, u32::from_be_bytes),
+                    begins: bytes.get(13).is_some_and(|flags| flags & 2 != 0),
+                });
+                let transport = Transport::Tcp;
+                Segment { from, to, transport, payload, length, frames, order }
             }
             _ => other(),
         }

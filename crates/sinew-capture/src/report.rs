@@ -4,7 +4,9 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     identify::Protocol,
+    net::{Endpoint, Transport},
     read::{End, Format},
+    stream::Facts,
     verdict::Verdict,
 };
 
@@ -42,6 +44,8 @@ pub struct Flow {
     pub b: String,
     /// What carries it.
     pub transport: String,
+    pub(crate) ends: [Endpoint; 2],
+    pub(crate) carrier: Transport,
     /// What it is.
     pub protocol: Protocol,
     /// How that is known.
@@ -60,6 +64,12 @@ pub struct Flow {
     pub sequence: Option<Sequence>,
     /// Commands that come at one common interval.
     pub cycle: Option<Cycle>,
+    /// Of a stream of frames or messages, what became of its segments.
+    pub stream: Option<Facts>,
+    /// How many messages there were, where a stream consists of some.
+    pub messages: Option<u64>,
+    /// Their topics, and how often each came.
+    pub topics: Vec<(String, u64)>,
 }
 
 /// What became of numbers that should count up: of both senders of DTLS records together, of teaching
@@ -148,7 +158,7 @@ impl Report {
             .chain(std::iter::once("}".into()))
     }
 
-    fn head(&self, file: &str) -> Map<String, Value> {
+    pub(crate) fn head(&self, file: &str) -> Map<String, Value> {
         let members = [
             ("file", json!(file)),
             ("format", json!(self.format.to_string())),
@@ -156,6 +166,7 @@ impl Report {
             ("bytes", json!(self.bytes)),
             ("duration_s", json!(seconds(self.duration))),
             ("truncated", json!(self.is_truncated())),
+            ("notes", json!(self.notes)),
         ];
         members.into_iter().map(|(name, value)| (name.into(), value)).collect()
     }
@@ -167,7 +178,29 @@ impl Report {
 }
 
 impl Flow {
+    /// Its ends, the one that sent first before the other.
+    pub(crate) const fn both(&self) -> [Endpoint; 2] {
+        self.ends
+    }
+
     fn to_json(&self) -> Value {
+        let sizes = self.sizes.iter().map(|(from, to, count)| {
+            // The last group has no end.
+            let to = Some(to).filter(|to| **to != usize::MAX);
+            json!({ "from": from, "to": to, "count": count })
+        });
+        let sequence = self.sequence.map(|Sequence { missing, repeats, late }| {
+            json!({ "missing": missing, "repeats": repeats, "out_of_order": late })
+        });
+        let cycle = self.cycle.as_ref().map(|Cycle { period, commands }| {
+            json!({ "period_s": rounded(*period, 1e6), "commands": commands })
+        });
+        let stream = self.stream.map(|Facts { gaps, missing, repeats, late }| {
+            let order = late;
+            json!({ "gaps": gaps, "missing_bytes": missing, "repeats": repeats, "out_of_order": order })
+        });
+        let topics =
+            self.topics.iter().map(|(topic, count)| json!({ "topic": topic, "count": count }));
         json!({
             "a": self.a,
             "b": self.b,
@@ -178,12 +211,30 @@ impl Flow {
             "bytes": self.bytes,
             "first_s": seconds(self.first),
             "last_s": seconds(self.last),
+            "sizes": sizes.collect::<Vec<_>>(),
+            "sequence": sequence,
+            "cycle": cycle,
+            "stream": stream,
+            "messages": self.messages,
+            "topics": topics.collect::<Vec<_>>(),
         })
     }
 }
 
 impl Command {
     fn to_json(&self) -> Value {
+        let interval = self.interval.map(|(average, deviation)| {
+            json!({ "average_s": rounded(average, 1e6), "deviation_s": rounded(deviation, 1e6) })
+        });
+        let answers = self.answers.map(|Answers { answered, unanswered, latency }| {
+            let (min, average, max) = latency;
+            let [min, average, max] = [min, average, max].map(|time| rounded(time, 1e6));
+            json!({
+                "answered": answered,
+                "unanswered": unanswered,
+                "latency_s": { "min": min, "average": average, "max": max },
+            })
+        });
         json!({
             "flow": self.flow,
             "id": self.id,
@@ -194,12 +245,16 @@ impl Command {
             "max_size": self.max_size,
             "rate_hz": rounded(self.rate_hz, 1e6),
             "share": rounded(self.share, 1e9),
+            "spread": self.max_size - self.min_size,
+            "size_deviation": rounded(self.deviation, 1e3),
+            "interval": interval,
+            "answers": answers,
         })
     }
 }
 
 /// A further member of an object whose value is a list, in parts.
-fn list<'r>(
+pub(crate) fn list<'r>(
     name: &str,
     values: impl Iterator<Item = Value> + 'r,
 ) -> impl Iterator<Item = String> + 'r {

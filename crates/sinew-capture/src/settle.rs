@@ -1,5 +1,7 @@
 //! From counts to findings: what only the whole flow can tell.
 
+use sinew_wire::text::grouped;
+
 use crate::{
     analysis::{Analysis, Others},
     entry::{Detail, Entry, Taught},
@@ -9,8 +11,7 @@ use crate::{
     report::{self, Answers, Command, Cycle, Report, Sequence},
     sight::named,
     tally::{Row, Sequences},
-    verdict::{self, grouped},
-    why,
+    verdict, why,
 };
 
 /// Intervals that differ less than this part of their average make a beat, and periods that differ less
@@ -147,6 +148,10 @@ fn described(flow: &Flow, entry: &Entry, start: i64, cycle: Option<Cycle>) -> re
         }
         _ => None,
     };
+    let said = match &entry.detail {
+        Detail::Messages(spoken) => Some(&spoken.said),
+        _ => None,
+    };
     let lines = flow.lines.as_ref().map(|lines| {
         let [there, back] = &**lines;
         (there.counters(), back.counters())
@@ -155,6 +160,8 @@ fn described(flow: &Flow, entry: &Entry, start: i64, cycle: Option<Cycle>) -> re
         a: named(flow.a, flow.transport),
         b: named(flow.b, flow.transport),
         transport: flow.transport.to_string(),
+        ends: [flow.a, flow.b],
+        carrier: flow.transport,
         protocol: entry.protocol,
         why: why::text(entry, lines),
         packets: entry.packets,
@@ -164,6 +171,9 @@ fn described(flow: &Flow, entry: &Entry, start: i64, cycle: Option<Cycle>) -> re
         sizes: entry.sizes.groups(),
         sequence,
         cycle,
+        stream: flow.facts,
+        messages: said.map(|said| said.messages),
+        topics: said.map_or(Vec::new(), |said| said.topics.clone()),
     }
 }
 

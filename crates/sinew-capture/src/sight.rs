@@ -34,6 +34,29 @@ pub struct Sight<'a> {
     pub(crate) what: What<'a>,
 }
 
+/// Where a payload comes from: what is known before it is looked at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) number: u64,
+    pub(crate) since: i64,
+    pub(crate) from: Endpoint,
+    pub(crate) to: Endpoint,
+    pub(crate) transport: Transport,
+}
+
+impl Place {
+    pub(crate) const fn sight<'a>(
+        self,
+        protocol: Protocol,
+        (payload, length): (&'a [u8], usize),
+        command: Option<u8>,
+        what: What<'a>,
+    ) -> Sight<'a> {
+        let Place { number, since, from, to, transport } = self;
+        Sight { number, since, from, to, transport, protocol, length, payload, command, what }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) enum What<'a> {
     Payload(&'a Seen<'a>),

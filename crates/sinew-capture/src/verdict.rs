@@ -4,6 +4,7 @@
 //! numbers that are a DTLS record's.
 
 use serde_json::{Value, json};
+use sinew_wire::text::grouped;
 
 use crate::{
     entry::{Detail, Dtls, Entry, Taught},
@@ -260,17 +261,4 @@ fn real(taught: &Taught, misfits: u64, flow: usize) -> Verdict {
         entropy_bits: entropy,
         text,
     }
-}
-
-/// A number with commas between thousands.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

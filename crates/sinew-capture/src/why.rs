@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use sinew_wire::stream::Counters;
+use sinew_wire::{stream::Counters, text::grouped};
 
 use crate::{
     entry::{Detail, Entry},
     identify::{Protocol, suite_name},
-    verdict::grouped,
+    message::Said,
 };
 
 /// Counters of a line's two directions, of the vacuum's frames and of the lidar's.
@@ -79,6 +79,7 @@ pub(crate) fn text(entry: &Entry, lines: Option<Lines>) -> String {
             grouped(*questions),
             grouped(*answers)
         ),
+        (Detail::Messages(spoken), protocol) => messages(&spoken.said, protocol),
         (_, protocol) if protocol.has_details() => {
             "its header and length; there are too many flows to say more of this one".into()
         }
@@ -98,6 +99,28 @@ pub(crate) fn text(entry: &Entry, lines: Option<Lines>) -> String {
         (_, Protocol::Ip(number)) => format!("protocol {number} of IP"),
         _ => unknown(entry),
     }
+}
+
+fn messages(said: &Said, protocol: Protocol) -> String {
+    let what = match protocol {
+        Protocol::Sangamio => "messages of SangamIO's interface",
+        _ => "envelopes of clouds or maps",
+    };
+    let mut text = format!(
+        "{what} with their length before them: {}, {} bytes",
+        grouped(said.messages),
+        grouped(said.bytes)
+    );
+    let topics = said.topics.iter().map(|(name, count)| format!("{name} {}", grouped(*count)));
+    let topics: Vec<_> = topics.take(8).collect();
+    if !topics.is_empty() {
+        let more = if said.topics.len() > 8 || said.others > 0 { ", …" } else { "" };
+        let _ = write!(text, "; {}{more}", topics.join(", "));
+    }
+    if said.lost > 0 {
+        let _ = write!(text, "; no message begins where one should {} times", grouped(said.lost));
+    }
+    text
 }
 
 fn line(entry: &Entry, lines: Option<Lines>) -> String {

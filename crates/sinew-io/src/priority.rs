@@ -37,3 +37,9 @@ pub fn step_back() {
     // Every process may do this.
     let _ = rustix::process::setpriority_process(None, 1);
 }
+
+/// Lets all other threads have their share before this one.
+pub fn give_way() {
+    // Every process may do this.
+    let _ = rustix::process::setpriority_process(None, 19);
+}

@@ -42,6 +42,9 @@ pub struct Config {
     pub max_strangers: usize,
     /// A client whose socket takes no byte for this long is dropped.
     pub write_timeout: Duration,
+    /// What looks into captures that clients send; none refuses them.
+    #[cfg(feature = "inspect")]
+    pub inspector: Option<crate::Inspector>,
 }
 
 impl Default for Config {
@@ -61,6 +64,8 @@ impl Default for Config {
             max_clients: 4096,
             max_strangers: 512,
             write_timeout: Duration::from_secs(10),
+            #[cfg(feature = "inspect")]
+            inspector: None,
         }
     }
 }

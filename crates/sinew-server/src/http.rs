@@ -7,6 +7,8 @@
 #[cfg(feature = "maps")]
 mod export;
 mod gate;
+#[cfg(feature = "inspect")]
+pub(crate) mod inspect;
 #[cfg(feature = "maps")]
 mod maps;
 mod page;
@@ -63,6 +65,9 @@ struct HttpState {
     /// Whether clients need no token.
     open: bool,
     refusals: Arc<Mutex<Refusals>>,
+    /// A place for each capture that is looked at.
+    #[cfg(feature = "inspect")]
+    captures: Arc<tokio::sync::Semaphore>,
 }
 
 /// The other end of a connection.
@@ -73,8 +78,16 @@ struct Peer {
 }
 
 pub(crate) async fn serve(mut acceptor: Acceptor, hub: Arc<Hub>) {
-    let state = HttpState { hub: Arc::clone(&hub), open: acceptor.open, refusals: Arc::default() };
+    let state = HttpState {
+        hub: Arc::clone(&hub),
+        open: acceptor.open,
+        refusals: Arc::default(),
+        #[cfg(feature = "inspect")]
+        captures: inspect::places(),
+    };
     let router = Router::new();
+    #[cfg(feature = "inspect")]
+    let router = router.route("/api/v1/inspect", post(inspect::inspect));
     #[cfg(feature = "maps")]
     let router = router
         .route("/api/v1/robots/{name}/map", get(export::map))

@@ -32,6 +32,8 @@ mod token;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use config::Config;
+#[cfg(feature = "inspect")]
+pub use http::inspect::{Inspector, Source};
 pub use listen::try_bind;
 #[cfg(feature = "local")]
 pub use local::Locals;

@@ -11,7 +11,7 @@
 //! | [`voxel`] | the GO2's compressed voxel map, which shares the G1's envelope |
 //! | [`unitree`] | the messages of Unitree robots over WebRTC, and the envelopes that open the channel |
 //! | [`stream`] | frames found in a stream of bytes, for the serial formats |
-//! | [`text`] | which characters of a sender's text may be shown |
+//! | [`text`] | which characters of a sender's text may be shown; numbers for people |
 //! | [`explain`] | says what a run of bytes is, field by field |
 //!
 //! # Contract

@@ -17,7 +17,7 @@ mod doctor;
 #[cfg(feature = "tools")]
 mod encode;
 #[cfg(feature = "capture")]
-mod inspect;
+pub(crate) mod inspect;
 #[cfg(feature = "tools")]
 mod man;
 #[cfg(feature = "g1")]

@@ -40,6 +40,8 @@ impl Daemon {
             legacy_hold: Duration::from_millis(config.server.legacy_hold_ms),
             legacy_confirm: config.server.legacy_confirm.clone(),
             hosts: config.server.hosts.clone(),
+            #[cfg(feature = "capture")]
+            inspector: Some(sinew_server::Inspector::new(crate::cmd::inspect::served)),
             ..sinew_server::Config::default()
         };
         Ok(offered.within(files))

@@ -182,10 +182,15 @@ class Daemon {
     return () => this.occupied.delete(occupied);
   }
 
+  /** What shows the daemon that this page may ask. */
+  credentials(): Record<string, string> {
+    const token = sessionStorage.getItem(TOKEN);
+    return token ? { authorization: `Bearer ${token}` } : {};
+  }
+
   /** Fetches a file of the daemon and has the browser keep it. */
   async download(path: string, name: string): Promise<void> {
-    const token = sessionStorage.getItem(TOKEN);
-    const answer = await fetch(path, { headers: token ? { authorization: `Bearer ${token}` } : {} });
+    const answer = await fetch(path, { headers: this.credentials() });
     if (!answer.ok) {
       const body = (await answer.json().catch(() => null)) as { error?: { code: string; message: string } } | null;
       throw body?.error ? new Refused(body.error) : new Error(answer.statusText);

@@ -5,9 +5,11 @@ use std::{
     fmt::{self, Write},
 };
 
+use sinew_wire::text::grouped;
+
 use super::Text;
 use crate::{
-    Report, Timeline, grouped,
+    Report, Timeline,
     report::{Command, Flow},
 };
 

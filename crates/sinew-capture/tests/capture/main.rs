@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bounds;
+mod diff;
 mod documents;
 mod files;
 mod packets;
 mod protocols;
 mod serial;
 mod simulator;
+mod streams;
 mod tshark;
 mod write;
 

@@ -155,15 +155,16 @@ fn reports_for_programs_have_these_members_and_no_others() {
     let report = serde_json::Value::Object(report);
     assert_eq!(
         members(&report),
-        "bytes commands duration_s file flows format packets truncated verdicts"
+        "bytes commands duration_s file flows format notes packets truncated verdicts"
     );
     assert_eq!(
         members(&report["flows"][0]),
-        "a b bytes first_s last_s packets protocol transport why"
+        "a b bytes cycle first_s last_s messages packets protocol sequence sizes stream topics transport why"
     );
     assert_eq!(
         members(&report["commands"][0]),
-        "average_size count flow id max_size min_size name rate_hz share"
+        "answers average_size count flow id interval max_size min_size name rate_hz share \
+         size_deviation spread"
     );
     assert_eq!(
         members(&report["verdicts"][0]),

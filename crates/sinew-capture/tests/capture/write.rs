@@ -115,9 +115,16 @@ pub(crate) fn udp(ends: Ends, payload: &[u8]) -> Vec<u8> {
     ipv4(ends, 17, 0, &body)
 }
 
+/// A segment without a number, as programs write it that make captures by hand.
 pub(crate) fn tcp(ends: Ends, payload: &[u8]) -> Vec<u8> {
+    tcp_at(ends, 0, payload)
+}
+
+/// A segment whose first byte has this number.
+pub(crate) fn tcp_at(ends: Ends, sequence: u32, payload: &[u8]) -> Vec<u8> {
     let mut body = [ends.0.1.to_be_bytes(), ends.1.1.to_be_bytes()].concat();
-    body.extend([0; 8]);
+    body.extend(sequence.to_be_bytes());
+    body.extend([0; 4]);
     body.extend([0x50, 0x18, 0xFF, 0xFF, 0, 0, 0, 0]);
     body.extend(payload);
     ipv4(ends, 6, 0, &body)

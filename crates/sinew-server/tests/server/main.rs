@@ -6,6 +6,8 @@ mod export;
 mod hold;
 mod hostile;
 mod http;
+#[cfg(feature = "inspect")]
+mod inspect;
 mod legacy;
 #[cfg(feature = "local")]
 mod local;

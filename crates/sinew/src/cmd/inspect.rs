@@ -1,5 +1,6 @@
 //! `sinew inspect`: what is in a capture?
 
+mod diff;
 mod extract;
 mod list;
 mod text;
@@ -44,6 +45,7 @@ const STRIDE: u64 = 4096;
   sinew inspect *.pcapng.gz --json
   sinew inspect tap.csv --filter protocol=gd32 --filter command=0x66 --list
   sinew inspect capture.pcap --html report.html
+  sinew inspect --diff before.pcap after.pcap
   sinew inspect --dissector > sinew.lua")]
 pub(crate) struct Args {
     /// Captures; `-` is standard input.
@@ -52,6 +54,9 @@ pub(crate) struct Args {
     /// Print a dissector for Wireshark: teaching datagrams, GD32 and Delta-2D frames.
     #[arg(long, exclusive = true)]
     dissector: bool,
+    /// Compare two captures: what is new, gone, changed in rate, size or content, byte by byte.
+    #[arg(long, conflicts_with_all = ["list", "extract"])]
+    diff: bool,
     /// One line for each payload in place of the report.
     #[arg(long)]
     list: bool,
@@ -76,6 +81,16 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     let mut filter = Filter::default();
     for condition in &args.filter {
         filter.add(condition).map_err(|error| Usage(format!("--filter {error}")))?;
+    }
+    if args.diff {
+        let [a, b] = args.file.as_slice() else {
+            let count = args.file.len();
+            return Err(Usage(format!("--diff wants two captures, got {count}")).into());
+        };
+        if [a, b].iter().all(|file| file.as_os_str() == "-") {
+            return Err(Usage("--diff: only one of the two can be standard input".into()).into());
+        }
+        return diff::run(args, [a, b], &filter, json);
     }
     let mut page = Page::new();
     let [one] = args.file.as_slice() else {
@@ -124,11 +139,7 @@ fn inspect(
     is_further: bool,
     page: &mut Page,
 ) -> anyhow::Result<()> {
-    let name = file.display().to_string();
-    let read = Rc::new(Cell::new(0));
-    let (source, length) = open(file, &read)?;
-    let capture = Capture::open(source).with_context(|| name.clone())?;
-    let progress = Watched::new(&name, read, length);
+    let Opened { name, capture, progress } = Opened::new(file)?;
     let mut list = args.list.then(|| list::List::new(json));
     let mut extract = args
         .extract
@@ -198,6 +209,40 @@ fn analyse(
     }
     drop(progress);
     analysis.finish(&capture, look)
+}
+
+/// A capture that is about to be read.
+struct Opened {
+    name: String,
+    capture: Capture,
+    progress: Watched,
+}
+
+impl Opened {
+    fn new(file: &Path) -> anyhow::Result<Self> {
+        let name = file.display().to_string();
+        let read = Rc::new(Cell::new(0));
+        let (source, length) = open(file, &read)?;
+        let capture = Capture::open(source).with_context(|| name.clone())?;
+        let progress = Watched::new(&name, read, length);
+        Ok(Opened { name, capture, progress })
+    }
+}
+
+/// What is in a capture that a client of the daemon sent, as JSON.
+#[cfg(feature = "daemon")]
+pub(crate) fn served(
+    source: sinew_server::Source,
+    out: &mut dyn FnMut(&str),
+) -> Result<(), String> {
+    let mut capture = Capture::open(source).map_err(|error| error.to_string())?;
+    let mut analysis = Analysis::new(Filter::default());
+    while let Some(record) = capture.next_record() {
+        analysis.take(&record, |_| {});
+    }
+    let report = analysis.finish(&capture, |_| {});
+    report.json_parts("-").for_each(|part| out(&part));
+    Ok(())
 }
 
 /// Opens a file, and counts what is read of it; with its length where it has one.

@@ -131,3 +131,40 @@ fn payloads_are_extracted_with_where_they_come_from() {
     let run = sinew(&["inspect", text(&paths[0]), "--extract", text(&out)]);
     assert_eq!(run.code, 1);
 }
+
+/// A tap's log of a velocity that is sent fifty times a second.
+fn log(speed: u8) -> Vec<u8> {
+    let frame = sinew_wire::gd32::FrameBuf::new(0x66, &[speed, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+    let hex: Vec<String> = frame.as_bytes().iter().map(|byte| format!("{byte:02X}")).collect();
+    let row = |n: u32| format!("{},TX,{}\n", n * 20_000, hex.join(" "));
+    (0..100).map(row).collect::<String>().into_bytes()
+}
+
+#[test]
+fn two_captures_are_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    let [a, b, page] = ["a.csv", "b.csv", "diff.html"].map(|name| dir.path().join(name));
+    fs::write(&a, log(0x64)).unwrap();
+    fs::write(&b, log(0xC8)).unwrap();
+    let (a, b, page) = (text(&a), text(&b), text(&page));
+    let run = sinew(&["inspect", "--diff", a, b, "--html", page]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    for words in ["changed gd32 serial host - device", "0x66 Motor Velocity", "linear", "64 -> C8"]
+    {
+        assert!(run.stdout.contains(words), "{words}: {}", run.stdout);
+    }
+    assert!(fs::read_to_string(page).unwrap().contains("Motor Velocity"));
+    let run = sinew(&["inspect", "--diff", a, a]);
+    assert_eq!(run.code, 0);
+    assert!(run.stdout.contains("no difference"), "{}", run.stdout);
+    let run = sinew_with_input(&["inspect", "--diff", "-", b, "--json"], &log(0xC8));
+    assert_eq!((run.code, &run.json()["same"]), (0, &true.into()));
+    assert_eq!(sinew(&["inspect", "--diff", a, "/nowhere"]).code, 1);
+    for wrong in [
+        &["inspect", "--diff", a][..],
+        &["inspect", "--diff", a, b, a],
+        &["inspect", "--diff", "-", "-"],
+    ] {
+        assert_eq!(sinew(wrong).code, 2);
+    }
+}

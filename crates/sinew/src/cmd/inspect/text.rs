@@ -3,9 +3,10 @@
 use std::io::{self, BufWriter, Write};
 
 use sinew_capture::{
-    Format, Kind, Report, Verdict, grouped,
+    Format, Kind, Report, Verdict,
     report::{Command, Flow},
 };
+use sinew_wire::text::grouped;
 
 use crate::{
     output::{BOLD, DIM, GREEN, PLAIN, RED, YELLOW, printable},

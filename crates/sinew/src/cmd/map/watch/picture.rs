@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sinew_robot::mapping::{Bounds, Pose};
+use sinew_wire::text::grouped;
 
 use super::{
     canvas::{Canvas, Dots},
@@ -228,7 +229,7 @@ impl Picture {
 
     /// How much there is, how often it changes, and how old it is.
     pub(super) fn figures(&self, daemon: &Daemon) -> String {
-        let cells = grouped(self.cells.len());
+        let cells = grouped(self.cells.len() as u64);
         let over = if self.cells.is_over { ", and more than can be shown" } else { "" };
         match daemon {
             _ if self.cells.epoch().is_none() => "waiting for the map".into(),
@@ -282,19 +283,6 @@ fn span(time: Duration) -> String {
         seconds if seconds < 6000.0 => format!("{:.0} min", seconds / 60.0),
         seconds => format!("{:.0} h", seconds / 3600.0),
     }
-}
-
-/// A number with its thousands told apart.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -385,8 +373,6 @@ mod tests {
         let mut picture = picture(&[]);
         let lines = texts(&mut picture, 80, 24, &here());
         assert!(lines[11].contains(NO_MAP), "{lines:#?}");
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(1_234_567), "1,234,567");
         assert_eq!(span(Duration::from_secs(7200)), "2 h");
     }
 }
