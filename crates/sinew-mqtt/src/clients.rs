@@ -1,7 +1,7 @@
 //! Clients of the daemon, of which the bridge has one that listens, and one more for each robot that is asked
 //! for something: it ends when it has its answers, so that the controls are free again.
 
-use std::{io, time::Duration};
+use std::{future::pending, io, time::Duration};
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use tokio::{
     net::TcpStream,
     sync::mpsc::{Receiver, Sender, channel, error::TrySendError},
     task::AbortHandle,
-    time::timeout,
+    time::{sleep, timeout},
 };
 use tokio_tungstenite::{
     WebSocketStream,
@@ -25,6 +25,9 @@ use crate::bridge::too_many;
 pub(crate) const NAME: &str = "mqtt";
 /// How long the daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// How long a client stays after its last answer: a motor mode is switched before brushes are, and what
+/// still waits for that when its client leaves is dropped.
+const LINGER: Duration = Duration::from_millis(500);
 /// Commands of a robot that may wait.
 const QUEUE: usize = 8;
 
@@ -139,10 +142,6 @@ async fn serve(locals: Locals, robot: String, mut asks: Receiver<Ask>, outcomes:
                 return;
             }
         }
-        if !stays {
-            // What comes from now on is for another client.
-            asks.close();
-        }
     }
     if stays {
         let _ = outcomes.send(Outcome::Left { robot }).await;
@@ -155,14 +154,26 @@ async fn next(
     stays: bool,
     connection: Option<&mut Connection>,
 ) -> Option<Ask> {
-    match connection {
-        Some(connection) if stays => loop {
-            tokio::select! {
-                ask = asks.recv() => return ask,
-                message = connection.next() => message.map(drop)?,
-            }
-        },
-        _ => asks.recv().await,
+    let heard = async {
+        match connection {
+            Some(connection) => while connection.next().await.is_some() {},
+            None => pending().await,
+        }
+    };
+    let lingering = async {
+        match stays {
+            true => pending().await,
+            false => sleep(LINGER).await,
+        }
+    };
+    tokio::select! {
+        ask = asks.recv() => ask,
+        () = heard => None,
+        () = lingering => {
+            // What comes from now on is for another client, but for what has come already.
+            asks.close();
+            asks.recv().await
+        }
     }
 }
 
