@@ -41,6 +41,8 @@ use sinew_api::{Access, DaemonMessage, Dialect, Message, may_be_urgent};
 use sinew_robot::{Code, Refusal};
 use tokio::{sync::OwnedSemaphorePermit, task::JoinHandle, time::timeout};
 
+#[cfg(all(feature = "local", feature = "maps"))]
+pub(crate) use self::export::make as make_map;
 use crate::{
     dispatch::{Outcome, Via},
     frame::{MAX_MESSAGE, SMALL_MESSAGE},

@@ -14,6 +14,13 @@ use std::{
 use bytes::BytesMut;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+#[cfg(feature = "maps")]
+use sinew_robot::{Code, Refusal, mapping::Format};
+#[cfg(feature = "maps")]
+use tokio::sync::oneshot;
+
+#[cfg(feature = "maps")]
+use crate::http;
 use crate::{
     connection::FrontHalf,
     frame::{Framing, SMALL_MESSAGE},
@@ -25,29 +32,42 @@ use crate::{
 
 /// Lets programs of this process in, for as long as the server runs.
 #[derive(Debug, Clone)]
-pub struct Locals(UnboundedSender<Newcomer>);
+pub struct Locals(UnboundedSender<Wish>);
 
-/// A client that has just been made.
+/// What such a program wants.
 #[derive(Debug)]
-pub(crate) struct Newcomer {
-    socket: TcpStream,
-    name: Arc<str>,
+pub(crate) enum Wish {
+    /// To be a client.
+    Connect { socket: TcpStream, name: Arc<str> },
+    /// The map that is made of a robot's surroundings.
+    #[cfg(feature = "maps")]
+    Map { robot: String, format: Format, reply: oneshot::Sender<Result<Vec<u8>, Refusal>> },
 }
 
 impl Locals {
-    pub(crate) fn new() -> (Self, UnboundedReceiver<Newcomer>) {
-        let (sender, newcomers) = unbounded_channel();
-        (Locals(sender), newcomers)
+    pub(crate) fn new() -> (Self, UnboundedReceiver<Wish>) {
+        let (sender, wishes) = unbounded_channel();
+        (Locals(sender), wishes)
     }
 
     /// A new client of this name. What is returned is the client's end of a WebSocket after its
     /// handshake; closing it is the client's end.
     pub fn connect(&self, name: &str) -> io::Result<TcpStream> {
         let (socket, ours) = pair()?;
-        let newcomer = Newcomer { socket, name: name.into() };
+        let wish = Wish::Connect { socket, name: name.into() };
         let ended = |_| io::Error::new(io::ErrorKind::NotConnected, "the server has ended");
-        self.0.send(newcomer).map_err(ended)?;
+        self.0.send(wish).map_err(ended)?;
         Ok(ours)
+    }
+
+    /// The map that is made of a robot's surroundings, as HTTP gives it out.
+    #[cfg(feature = "maps")]
+    pub async fn map(&self, robot: &str, format: Format) -> Result<Vec<u8>, Refusal> {
+        let (reply, file) = oneshot::channel();
+        // Where the server has ended the reply is dropped with the wish.
+        let _ = self.0.send(Wish::Map { robot: robot.into(), format, reply });
+        let ended = || Refusal::new(Code::LinkLost, "the server has ended");
+        file.await.unwrap_or_else(|_| Err(ended()))
     }
 }
 
@@ -66,17 +86,31 @@ fn pair() -> io::Result<(TcpStream, TcpStream)> {
     }
 }
 
-/// Serves those that come.
-pub(crate) async fn serve(mut newcomers: UnboundedReceiver<Newcomer>, hub: Arc<Hub>) {
-    while let Some(Newcomer { socket, name }) = newcomers.recv().await {
-        let client = hub.client(name, Ipv4Addr::LOCALHOST.into(), true);
-        match stream(socket, &hub) {
-            Ok(stream) => {
-                let front = FrontHalf::new(Arc::clone(&hub), client, Framing::WebSocket, stream);
-                tokio::spawn(front.listen(BytesMut::new()));
+/// Does what they want.
+pub(crate) async fn serve(mut wishes: UnboundedReceiver<Wish>, hub: Arc<Hub>) {
+    while let Some(wish) = wishes.recv().await {
+        match wish {
+            Wish::Connect { socket, name } => connect(socket, name, &hub),
+            #[cfg(feature = "maps")]
+            Wish::Map { robot, format, reply } => {
+                let making = Arc::clone(&hub);
+                hub.workers.spawn(async move {
+                    let file = http::make_map(&making, &robot, format).await;
+                    let _ = reply.send(file.map(|(file, _)| file));
+                });
             }
-            Err(error) => tracing::warn!(client = &*client.name, "it is no client: {error}"),
         }
+    }
+}
+
+fn connect(socket: TcpStream, name: Arc<str>, hub: &Arc<Hub>) {
+    let client = hub.client(name, Ipv4Addr::LOCALHOST.into(), true);
+    match stream(socket, hub) {
+        Ok(stream) => {
+            let front = FrontHalf::new(Arc::clone(hub), client, Framing::WebSocket, stream);
+            tokio::spawn(front.listen(BytesMut::new()));
+        }
+        Err(error) => tracing::warn!(client = &*client.name, "it is no client: {error}"),
     }
 }
 

@@ -21,7 +21,7 @@ use tokio::{
 };
 
 #[cfg(feature = "local")]
-use crate::local::{self, Locals, Newcomer};
+use crate::local::{self, Locals, Wish};
 use crate::{
     Config,
     feed::{self, Feed},
@@ -44,7 +44,7 @@ pub struct Server {
     ports: Ports,
     epoch: Epoch,
     #[cfg(feature = "local")]
-    locals: (Locals, UnboundedReceiver<Newcomer>),
+    locals: (Locals, UnboundedReceiver<Wish>),
 }
 
 #[derive(Debug)]
@@ -152,7 +152,7 @@ impl Server {
         let http = self.addresses().http.map(|address| address.port());
         let Server { config, robots, ports, epoch, .. } = self;
         #[cfg(feature = "local")]
-        let (_, newcomers) = self.locals;
+        let (_, wishes) = self.locals;
         let hub = Arc::new(Hub::new(config, robots, epoch, http, Handle::current()));
         let front = Builder::new_current_thread().enable_all().build()?;
         let (mut over, ended) = oneshot::channel();
@@ -160,7 +160,7 @@ impl Server {
             // Where it is not allowed, this thread has the share of any other.
             sinew_io::favour();
             #[cfg(feature = "local")]
-            front.spawn(local::serve(newcomers, Arc::clone(&hub)));
+            front.spawn(local::serve(wishes, Arc::clone(&hub)));
             let result = front.block_on(serve(hub, ports, async {
                 tokio::select! {
                     () = shutdown => {}

@@ -25,6 +25,8 @@ pub(crate) const MAX_HOLD_MS: u64 = 10_000;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Config {
     pub(crate) server: Server,
+    #[cfg(feature = "mqtt")]
+    pub(crate) mqtt: sinew_mqtt::Settings,
     pub(crate) robot: Vec<Entry>,
 }
 
@@ -33,6 +35,8 @@ pub(crate) struct Config {
 #[serde(default)]
 struct Tables<R = kind::Settings> {
     server: Server,
+    #[cfg(feature = "mqtt")]
+    mqtt: sinew_mqtt::Settings,
     robot: Vec<R>,
 }
 
@@ -127,9 +131,12 @@ impl Config {
         let wanted = toml::Table::try_from(Tables::<kind::Settings> {
             robot: Vec::new(),
             server: Server { token_file: Some("x".into()), ..Server::default() },
+            #[cfg(feature = "mqtt")]
+            mqtt: sinew_mqtt::Settings::with_all_keys(),
         })?;
         check_keys("", &toml::Value::Table(table), &toml::Value::Table(wanted))?;
-        let Tables { server, robot }: Tables = toml::from_str(text)?;
+        let tables: Tables = toml::from_str(text)?;
+        let Tables { server, robot, .. } = tables;
         kind::within("legacy_hold_ms", 0..=MAX_HOLD_MS, server.legacy_hold_ms)?;
         let read = |robot: &kind::Settings| Entry::read(KINDS, robot);
         let robot: Vec<_> = robot.iter().map(read).collect::<Result<_, _>>()?;
@@ -138,7 +145,12 @@ impl Config {
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             bail!("two robots are named {:?}", pair[0]);
         }
-        Ok(Config { server, robot })
+        Ok(Config {
+            server,
+            #[cfg(feature = "mqtt")]
+            mqtt: tables.mqtt,
+            robot,
+        })
     }
 
     /// Refuses names of components that no robot has.
@@ -169,7 +181,12 @@ impl Config {
     /// As it would stand in a file.
     pub(crate) fn to_tables(&self) -> impl Serialize + use<> {
         let robot = self.robot.iter().map(Entry::to_table).collect();
-        Tables { server: self.server.clone(), robot }
+        Tables {
+            server: self.server.clone(),
+            #[cfg(feature = "mqtt")]
+            mqtt: self.mqtt.clone(),
+            robot,
+        }
     }
 }
 

@@ -16,9 +16,15 @@ use tokio::{runtime::Builder, sync::oneshot};
 
 use crate::config::{Config, Port};
 
+/// How long bridges to other systems get for their last words.
+#[cfg(feature = "mqtt")]
+const FAREWELL: Duration = Duration::from_secs(1);
+
 /// Robots that run, and a server that is ready to.
 pub(crate) struct Daemon {
     pub(crate) server: Server,
+    #[cfg(feature = "mqtt")]
+    mqtt: Option<sinew_mqtt::Broker>,
 }
 
 impl Daemon {
@@ -71,7 +77,20 @@ impl Daemon {
             });
             started.with_context(|| format!("cannot start {}", robot.name))?;
         }
-        Ok(Daemon { server })
+        Ok(Daemon {
+            server,
+            #[cfg(feature = "mqtt")]
+            mqtt: config.mqtt.open(&crate::name::machine())?,
+        })
+    }
+
+    /// What its owner should know about the configuration.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        #[cfg_attr(not(feature = "mqtt"), allow(unused_mut))]
+        let mut warnings = self.server.warnings();
+        #[cfg(feature = "mqtt")]
+        warnings.extend(self.mqtt.as_ref().and_then(sinew_mqtt::Broker::warning));
+        warnings
     }
 
     /// Serves until `shutdown` is done, then stops the robots.
@@ -86,7 +105,18 @@ impl Daemon {
             workers.on_thread_start(sinew_io::step_back);
         }
         let runtime = workers.enable_all().build()?;
-        Ok(runtime.block_on(self.server.run(shutdown))?)
+        #[cfg(feature = "mqtt")]
+        let mqtt = self.mqtt.map(|broker| {
+            let locals = self.server.locals();
+            runtime.spawn(sinew_mqtt::run(broker, locals))
+        });
+        let result = runtime.block_on(self.server.run(shutdown));
+        // It ends with the server, and has a word to say to its broker.
+        #[cfg(feature = "mqtt")]
+        if let Some(mqtt) = mqtt {
+            let _ = runtime.block_on(async { tokio::time::timeout(FAREWELL, mqtt).await });
+        }
+        Ok(result?)
     }
 }
 

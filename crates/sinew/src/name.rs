@@ -18,10 +18,14 @@ pub(crate) fn own_name() -> String {
         // Where the system does not know it, a number names it too.
         System::here().user_name(getuid().as_raw())
     });
+    name(&user, &machine())
+}
+
+/// What this machine is called, without its domain.
+pub(crate) fn machine() -> String {
     let node = uname();
     let host = node.nodename().to_string_lossy();
-    let host = host.split('.').next().unwrap_or_default();
-    name(&user, host)
+    host.split('.').next().unwrap_or_default().to_owned()
 }
 
 fn name(user: &str, host: &str) -> String {

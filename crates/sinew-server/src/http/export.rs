@@ -49,8 +49,12 @@ pub(super) async fn map(
     state.hand_on(answer).await
 }
 
-async fn export(hub: &Hub, robot: &str, query: Option<&str>) -> Result<Response, Refusal> {
-    let format = wanted(query)?;
+/// Makes the map of a robot into a file, when it is its turn; the room that it takes is kept with it.
+pub(crate) async fn make(
+    hub: &Hub,
+    robot: &str,
+    format: Format,
+) -> Result<(Vec<u8>, OwnedSemaphorePermit), Refusal> {
     let member = Arc::clone(hub.robot(Some(robot), Some(Capability::Mapping))?);
     let room = timeout(TURN, Arc::clone(&hub.exports).acquire_owned()).await;
     let Ok(Ok(room)) = room else {
@@ -66,7 +70,12 @@ async fn export(hub: &Hub, robot: &str, query: Option<&str>) -> Result<Response,
         // With the room: it is taken until the thread has ended, whether or not its client waits.
         Ok((file.unwrap_or_else(|_| Err(late()))?, room))
     });
-    let (file, room) = making.await.unwrap_or_else(|_| Err(late()))?;
+    making.await.unwrap_or_else(|_| Err(late()))
+}
+
+async fn export(hub: &Hub, robot: &str, query: Option<&str>) -> Result<Response, Refusal> {
+    let format = wanted(query)?;
+    let (file, room) = make(hub, robot, format).await?;
     let (sender, body) = Chunks::body(file.len() as u64);
     hub.workers.spawn(async { timeout(SENDING, send(file, sender, room)).await });
     let kind = HeaderValue::from_static(match format {

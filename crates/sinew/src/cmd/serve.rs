@@ -1,5 +1,7 @@
 //! `sinew serve`: the daemon.
 
+#[cfg(feature = "mqtt")]
+mod mqtt;
 mod ports;
 
 use std::{
@@ -81,6 +83,9 @@ pub(crate) struct Settings {
     /// Secrets of clients, one a line: `control SECRET` or `read SECRET`.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    #[cfg(feature = "mqtt")]
+    #[command(flatten)]
+    mqtt: mqtt::Flags,
     /// Where motions are kept, a file each.
     #[cfg(feature = "g1")]
     #[arg(long, value_name = "DIR")]
@@ -166,6 +171,8 @@ impl Settings {
         server.legacy_hold_ms = self.legacy_hold_ms.unwrap_or(server.legacy_hold_ms);
         server.legacy_confirm.extend(self.legacy_confirm.iter().cloned());
         server.hosts.extend(self.hosts.iter().cloned());
+        #[cfg(feature = "mqtt")]
+        self.mqtt.apply(&mut config.mqtt);
         #[cfg(feature = "g1")]
         if let Some(library) = &self.library {
             server.library.clone_from(library);
@@ -349,7 +356,7 @@ fn ready(config: &Config, daemon: &Daemon, json: bool) -> anyhow::Result<()> {
     if config.robot.is_empty() {
         warn(&no_robots());
     }
-    daemon.server.warnings().iter().for_each(|warning| warn(warning));
+    daemon.warnings().iter().for_each(|warning| warn(warning));
     if !daemon.server.has_real_time_priority() {
         note(
             "note: no real-time priority, so the heartbeat depends on the machine's load \

@@ -49,6 +49,8 @@ mod lidar;
 #[cfg(feature = "g1")]
 mod map;
 mod messages;
+#[cfg(feature = "mqtt")]
+mod mqtt;
 #[cfg(all(feature = "g1", feature = "tools"))]
 mod pages;
 mod pause;

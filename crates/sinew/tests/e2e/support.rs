@@ -163,7 +163,13 @@ impl Process {
         !self.errors().is_empty() || self.lines.try_recv().is_ok()
     }
 
-    #[cfg(any(all(feature = "g1", feature = "tools"), feature = "webrtc"))]
+    /// A line it has printed, if there is one.
+    #[cfg(feature = "mqtt")]
+    pub(crate) fn try_line(&self) -> Option<String> {
+        self.lines.try_recv().ok()
+    }
+
+    #[cfg(any(all(feature = "g1", feature = "tools"), feature = "mqtt", feature = "webrtc"))]
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
