@@ -6,7 +6,7 @@ fn udp(host: &str, port: u16, layout: Layout) -> Address {
 }
 
 fn replay(path: &str, speed: f64) -> Address {
-    Address::Replay { path: path.into(), speed }
+    Address::Replay { path: path.into(), speed, repeat: false }
 }
 
 fn webrtc(
