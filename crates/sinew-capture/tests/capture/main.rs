@@ -11,6 +11,7 @@ mod serial;
 mod simulator;
 mod tshark;
 mod write;
+mod written;
 
 use std::io::Cursor;
 

@@ -5,7 +5,9 @@
 
 use std::time::Instant;
 
-use sinew_wire::gd32::{Body, Command, Deframer, Frame, Message, Mode, Sender, Status, What};
+use sinew_wire::gd32::{
+    Body, Command, Deframer, Frame, Message, Mode, Piece, Sender, Status, What,
+};
 
 use super::{
     Settings,
@@ -58,15 +60,19 @@ impl Gate {
     pub(crate) fn judge(&self, bytes: &[u8]) -> Verdict {
         let mut seen = self.seen.clone();
         let mut verdict = Verdict::Pass;
-        seen.push(bytes, |piece| {
+        let mut look = |piece: Piece<'_>| {
             if let What::Frame(frame) = piece.what
                 && verdict == Verdict::Pass
             {
                 verdict = self.judge_frame(&frame);
             }
-        });
+        };
+        seen.push(bytes, &mut look);
+        let pending = seen.pending();
+        // The controller gives up what stays incomplete, and may find a whole frame in it.
+        seen.finish(&mut look);
         // Behind the beginning of a frame a stop would not be understood.
-        if verdict == Verdict::Pass && self.confirmed && seen.pending() > 0 {
+        if verdict == Verdict::Pass && self.confirmed && pending > 0 {
             return Verdict::LeftOut("no whole frame");
         }
         verdict
