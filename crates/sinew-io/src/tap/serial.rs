@@ -50,7 +50,7 @@ impl SerialTap {
         let path = pty.path().to_owned();
         let opens = Opens::new(&path).ok();
         let host = Port::new(pty.master()?)?;
-        let device = Device {
+        let mut device = Device {
             path: device.into(),
             baud,
             port: None,
@@ -58,6 +58,11 @@ impl SerialTap {
             back_off: REOPEN.0,
             told: None,
         };
+        // Before it is said that we are ready; one that is not there is tried again.
+        device.port = Port::open_serial(&device.path, baud).ok();
+        if device.port.is_some() {
+            let _ = notices.send(Notice::DeviceOpen);
+        }
         let interface = device.path.display().to_string();
         let running =
             Running::start(logs, SERIAL_LINK, interface, show, notices, move |forward| {

@@ -438,7 +438,7 @@ fn a_record_of_the_daemon_is_played_as_a_robot() {
     let (_daemon, ready) = serve(sinew(&rig.dir), &link, &[]);
     let server = ready["lines"].as_str().unwrap();
     until("a battery", || {
-        let robot = &run(&rig.dir, &["status", "--json", "--server", server]).json()[0];
+        let robot = run(&rig.dir, &["status", "--json", "--server", server]).json();
         robot["state"]["battery_percent"].is_u64().then_some(())
     });
 }
