@@ -39,8 +39,9 @@ use source::{Item, Source};
 
 /// Pieces that the reader is ahead.
 const AHEAD: usize = MOST_WAITING / 2;
-/// How long a last answer is waited for.
+/// How long a last answer is waited for, and all of them together.
 const LAST_ANSWER: Duration = Duration::from_millis(300);
+const ALL_ANSWERS: Duration = Duration::from_secs(3);
 /// Kinds of reasons that are counted; further ones are counted as one.
 const MOST_REASONS: usize = 32;
 
@@ -55,6 +56,8 @@ pub struct Options {
     pub speed: Option<f64>,
     /// Whether what moves a robot passes.
     pub confirmed: bool,
+    /// Whether the peer's answers are compared: then the last of them are waited for.
+    pub compare: bool,
     /// Limits, dead-man and scales of a vacuum.
     pub settings: vacuum::Settings,
 }
@@ -220,7 +223,7 @@ impl Running {
                 }
                 Ok(Told::Read(Ok(cut_off))) => {
                     lock(&self.shared.report).cut_off = cut_off;
-                    self.await_answers(is_interrupted);
+                    self.await_answers(options.compare, is_interrupted);
                     return Ok(());
                 }
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -242,14 +245,16 @@ impl Running {
     }
 
     /// The last piece may be answered.
-    fn await_answers(&self, is_interrupted: &dyn Fn() -> bool) {
+    fn await_answers(&self, compare: bool, is_interrupted: &dyn Fn() -> bool) {
         let begin = Instant::now();
+        // Without comparing, some that are told are enough: a robot tells for as long as it runs.
+        let longest = if compare { ALL_ANSWERS } else { LAST_ANSWER };
         while !is_interrupted() {
             let report = lock(&self.shared.report);
             let is_done = report.comparison.is_settled();
             drop(report);
             let since = lock(&self.shared.answered).max(begin);
-            if is_done || since.elapsed() > LAST_ANSWER || begin.elapsed() > 10 * LAST_ANSWER {
+            if is_done || since.elapsed() > LAST_ANSWER || begin.elapsed() > longest {
                 return;
             }
             thread::sleep(Duration::from_millis(5));

@@ -127,12 +127,12 @@ impl Between {
         {
             self.lose_device(now, &error);
         }
-        let to_device = self.to_device(buffer);
-        let to_host = self.to_host(buffer);
+        let to_device = self.feed_device(buffer);
+        let to_host = self.feed_host(buffer);
         to_device || to_host
     }
 
-    fn to_device(&mut self, buffer: &mut [u8]) -> bool {
+    fn feed_device(&mut self, buffer: &mut [u8]) -> bool {
         for _ in 0..TURN {
             // A device that takes no more keeps the program waiting, as a line does.
             if self.device.port.as_ref().is_some_and(|port| port.stuck_since().is_some()) {
@@ -158,7 +158,7 @@ impl Between {
         true
     }
 
-    fn to_host(&mut self, buffer: &mut [u8]) -> bool {
+    fn feed_host(&mut self, buffer: &mut [u8]) -> bool {
         for _ in 0..TURN {
             let now = Instant::now();
             let stuck = self.host.stuck_since().map(|since| now.saturating_duration_since(since));

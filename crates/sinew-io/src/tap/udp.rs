@@ -83,15 +83,15 @@ impl Between {
     fn run(mut self) {
         let mut buffer = vec![0; LONGEST];
         while !self.forward.is_ending() {
-            self.from_clients(&mut buffer);
-            self.from_target(&mut buffer);
+            self.take_requests(&mut buffer);
+            self.take_answers(&mut buffer);
             if let Err(error) = self.wait() {
                 return self.forward.tell(Notice::Ended(error.to_string()));
             }
         }
     }
 
-    fn from_clients(&mut self, buffer: &mut [u8]) {
+    fn take_requests(&mut self, buffer: &mut [u8]) {
         for _ in 0..TURN {
             let (count, from) = match self.socket.recv_from(buffer) {
                 Ok(received) => received,
@@ -115,7 +115,7 @@ impl Between {
         }
     }
 
-    fn from_target(&mut self, buffer: &mut [u8]) {
+    fn take_answers(&mut self, buffer: &mut [u8]) {
         for index in 0..self.clients.len() {
             for _ in 0..TURN {
                 let Some(client) = self.clients.get(index) else { break };

@@ -97,6 +97,7 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
         },
         speed: args.speed.0,
         confirmed: args.confirm,
+        compare: args.compare,
         settings: Settings {
             max_linear: args.max_linear,
             max_angular: args.max_angular,

@@ -252,7 +252,7 @@ fn rotate(text: &str) -> Result<Rotate, String> {
     };
     let bytes = number.parse::<f64>().map_err(|_| wrong())? * factor;
     // Smaller ones would be all heading.
-    (bytes >= 1000.0 && bytes < 1e18).then_some(Rotate::Size(bytes as u64)).ok_or_else(wrong)
+    (1000.0..1e18).contains(&bytes).then_some(Rotate::Size(bytes as u64)).ok_or_else(wrong)
 }
 
 fn at_least(time: Duration) -> Option<Rotate> {
