@@ -60,19 +60,21 @@ impl Gate {
     pub(crate) fn judge(&self, bytes: &[u8]) -> Verdict {
         let mut seen = self.seen.clone();
         let mut verdict = Verdict::Pass;
+        let mut armed = self.armed || self.confirmed;
         let mut look = |piece: Piece<'_>| {
-            if let What::Frame(frame) = piece.what
-                && verdict == Verdict::Pass
-            {
-                verdict = self.judge_frame(&frame);
+            if let What::Frame(frame) = piece.what {
+                armed |= switches_on(frame.command(), frame.payload());
+                if verdict == Verdict::Pass {
+                    verdict = self.judge_frame(&frame);
+                }
             }
         };
         seen.push(bytes, &mut look);
         let pending = seen.pending();
         // The controller gives up what stays incomplete, and may find a whole frame in it.
         seen.finish(&mut look);
-        // Behind the beginning of a frame a stop would not be understood.
-        if verdict == Verdict::Pass && self.confirmed && pending > 0 {
+        // Behind the beginning of a frame a stop would not be understood, or be its missing end.
+        if verdict == Verdict::Pass && armed && pending > 0 {
             return Verdict::LeftOut("no whole frame");
         }
         verdict

@@ -153,11 +153,22 @@ fn a_frame_behind_the_beginning_of_another_is_seen() {
     // A length of 251, of which the frame that follows would be a part until it is given up.
     stage.send(Duration::ZERO, vec![0xFA, 0xFB, 0xFB]);
     stage.send(MS, frame(FORWARD));
-    stage.send(2 * MS, vec![0; 251]);
+    stage.send(2 * MS, vec![1; 251]);
     stage.ask(Request::End);
     stage.run(Duration::from_secs(1));
     assert_eq!(stage.commands(), []);
     assert_eq!(stage.sent.len(), 2, "{:?}", stage.fates);
+}
+
+#[test]
+fn a_stop_is_not_the_end_of_a_frame_that_has_none() {
+    let mut stage = Stage::vacuum(false);
+    stage.send(Duration::ZERO, frame((0x65, &[1])));
+    // Wheel speeds whose last byte is the first of any frame.
+    stage.send(MS, vec![0xFA, 0xFB, 7, 0x67, 0xAA, 0xFE, 0x51, 1, 0x65]);
+    stage.ask(Request::End);
+    stage.run(Duration::from_secs(1));
+    assert_eq!(stage.commands(), owned(&[(0x65, &[1]), STILL, IDLE]));
 }
 
 #[test]
