@@ -8,6 +8,7 @@
 //! | [`Filter`] | which of them are looked at |
 //! | [`report`] | what it amounts to, for people and for programs |
 //! | [`diff`] | what two captures differ in |
+//! | [`write`] | logs of a tap: rows of CSV, blocks of pcapng |
 //!
 //! Everything works on a stream, in memory that does not grow with it: buffers, flows, rows of
 //! commands and pieces of datagrams have limits, and what is beyond a limit is counted. No input makes
@@ -37,6 +38,7 @@ mod tally;
 mod timeline;
 mod verdict;
 mod why;
+pub mod write;
 
 pub use analysis::Analysis;
 pub use diff::Diff;
@@ -46,6 +48,7 @@ pub use flows::MAX_FLOWS;
 pub use fragment::Fragments;
 pub use html::Page;
 pub use identify::Protocol;
+pub use line::{Line, Piece};
 pub use profile::Profile;
 pub use read::{Capture, End, Error, Format};
 pub use report::Report;

@@ -11,7 +11,7 @@ const PATIENCE: i64 = 50_000_000;
 
 /// One direction of a line, on which there may be frames of either kind.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub struct Line {
     vacuum: gd32::Deframer,
     lidar: delta2d::Deframer,
     time: i64,
@@ -19,14 +19,18 @@ pub(crate) struct Line {
 
 /// A part of a line.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Piece<'a> {
+pub enum Piece<'a> {
+    /// A frame of the motor controller's protocol.
     Gd32(gd32::Frame<'a>),
+    /// A frame of the lidar's.
     Delta2d(delta2d::Frame<'a>),
+    /// Bytes that belong to no frame.
     Rubbish(&'a [u8]),
 }
 
 impl<'a> Piece<'a> {
-    pub(crate) fn bytes(&self) -> &'a [u8] {
+    /// All bytes of it.
+    pub fn bytes(&self) -> &'a [u8] {
         match self {
             Piece::Gd32(frame) => frame.bytes(),
             Piece::Delta2d(frame) => frame.bytes(),
@@ -36,13 +40,14 @@ impl<'a> Piece<'a> {
 }
 
 impl Line {
-    pub(crate) const fn new() -> Self {
+    /// At the beginning of a line.
+    pub const fn new() -> Self {
         let lidar = delta2d::Deframer::with(Delta2d::STRICT);
         Line { vacuum: gd32::Deframer::new(), lidar, time: 0 }
     }
 
-    /// Takes bytes in, and hands out what became complete.
-    pub(crate) fn push(&mut self, time: i64, bytes: &[u8], mut sink: impl FnMut(Piece<'_>)) {
+    /// Takes bytes in, which came at this nanosecond, and hands out what became complete.
+    pub fn push(&mut self, time: i64, bytes: &[u8], mut sink: impl FnMut(Piece<'_>)) {
         if time.saturating_sub(self.time) > PATIENCE {
             self.finish(&mut sink);
         }
@@ -51,8 +56,15 @@ impl Line {
         vacuum.push(bytes, |piece| sift(lidar, piece, &mut sink));
     }
 
+    /// Gives up what is incomplete and older than a frame may be.
+    pub fn expire(&mut self, time: i64, sink: impl FnMut(Piece<'_>)) {
+        if time.saturating_sub(self.time) > PATIENCE {
+            self.finish(sink);
+        }
+    }
+
     /// Gives up what is incomplete.
-    pub(crate) fn finish(&mut self, mut sink: impl FnMut(Piece<'_>)) {
+    pub fn finish(&mut self, mut sink: impl FnMut(Piece<'_>)) {
         let Line { vacuum, lidar, .. } = self;
         vacuum.finish(|piece| sift(lidar, piece, &mut sink));
         lidar.finish(|piece| lidar_piece(piece, &mut sink));
@@ -61,6 +73,12 @@ impl Line {
     /// What was counted of vacuum's and lidar's frames.
     pub(crate) const fn counters(&self) -> (Counters, Counters) {
         (self.vacuum.counters(), self.lidar.counters())
+    }
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Line::new()
     }
 }
 

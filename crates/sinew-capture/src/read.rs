@@ -21,6 +21,9 @@ pub const LONGEST: usize = 256 << 10;
 const FRONT: usize = 64 << 10;
 /// A serial dump is handed out in pieces of this.
 const PIECE: usize = 16 << 10;
+/// The link type of a serial line's bytes in pcap and pcapng: the first of those that are free for use
+/// (`DLT_USER0`). A packet's direction says who sent: outbound is the host.
+pub const SERIAL_LINK: u16 = 147;
 
 /// How a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,8 +165,11 @@ impl Capture {
         }
         let (window, held) = (&mut self.window, &mut self.held);
         let record = match &mut self.reader {
-            Reader::Pcap(reader) => reader.next(window, held).map(Record::Packet),
-            Reader::Pcapng(reader) => reader.next(window, held).map(Record::Packet),
+            Reader::Pcap(reader) => reader.next(window, held).map(|packet| of_link(packet, None)),
+            Reader::Pcapng(reader) => {
+                let packet = reader.next(window, held);
+                packet.map(|packet| of_link(packet, reader.is_outbound()))
+            }
             Reader::Csv(reader) => reader.next(window).map(Record::Chunk),
             Reader::Serial => serial(window, held).map(Record::Chunk),
         };
@@ -195,6 +201,17 @@ impl Capture {
             Reader::Csv(reader) => reader.strange,
             _ => 0,
         }
+    }
+}
+
+/// What a packet is, by its link: of a network, or of a serial line.
+#[inline]
+fn of_link(packet: Packet<'_>, from_host: Option<bool>) -> Record<'_> {
+    match packet {
+        Packet { link: SERIAL_LINK, time, bytes, .. } => {
+            Record::Chunk(Chunk { time, from_host, bytes })
+        }
+        packet => Record::Packet(packet),
     }
 }
 

@@ -4,7 +4,7 @@ use sinew_wire::teach::{Layout, PORT};
 
 /// Where a robot is: `serial:/dev/ttyS3?baud=115200`, `udp:192.168.86.3:49504?layout=compact`,
 /// `webrtc:192.168.86.3?key_file=g1.key`, `sim:` for one that is simulated, or
-/// `replay:hall.messages?speed=2` for a recording in its place.
+/// `replay:hall.messages?speed=2` or `replay:tap.csv?loop=1` for a recording in its place.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Address {
@@ -46,6 +46,8 @@ pub enum Address {
         path: PathBuf,
         /// How much faster than it was recorded: 0.01 to 1000.
         speed: f64,
+        /// Whether it begins again at its end.
+        repeat: bool,
     },
 }
 
@@ -137,14 +139,20 @@ impl FromStr for Address {
                 wrong("replay: wanted a file, as in replay:hall.messages".into())
             }
             "replay" => {
-                only(&["speed"])?;
-                let given = options.first().map_or("1", |(_, value)| *value);
+                only(&["speed", "loop"])?;
+                let option = |name: &str| options.iter().find(|(key, _)| *key == name);
+                let given = option("speed").map_or("1", |(_, value)| *value);
                 let speed = given.parse().ok().filter(|speed| SPEEDS.contains(speed));
                 let Some(speed) = speed else {
                     let (least, most) = (SPEEDS.start(), SPEEDS.end());
                     return wrong(format!("speed: wanted {least} to {most}, got {given:?}"));
                 };
-                Ok(Address::Replay { path: path.into(), speed })
+                let repeat = match option("loop").map(|(_, value)| *value) {
+                    None | Some("0") => false,
+                    Some("1") => true,
+                    Some(other) => return wrong(format!("loop: wanted 0 or 1, got {other:?}")),
+                };
+                Ok(Address::Replay { path: path.into(), speed, repeat })
             }
             _ => wrong(format!("{scheme:?}: wanted serial:, udp:, webrtc:, sim: or replay:")),
         }
@@ -208,12 +216,14 @@ impl fmt::Display for Address {
                 Ok(())
             }
             Address::Sim { seed } => write!(f, "sim:?seed={seed}"),
-            Address::Replay { path, speed } => {
+            Address::Replay { path, speed, repeat } => {
                 let path = path.display().to_string();
                 write!(f, "replay:{path}")?;
-                match *speed == 1.0 && !path.contains('?') {
-                    true => Ok(()),
-                    false => write!(f, "?speed={speed}"),
+                match (*speed == 1.0 && !path.contains('?'), repeat) {
+                    (true, false) => Ok(()),
+                    (true, true) => write!(f, "?loop=1"),
+                    (false, false) => write!(f, "?speed={speed}"),
+                    (false, true) => write!(f, "?speed={speed}&loop=1"),
                 }
             }
         }

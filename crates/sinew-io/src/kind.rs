@@ -46,6 +46,11 @@ pub trait Kind: Sync {
     /// The links it takes, by what stands before their colon.
     fn schemes(&self) -> &'static [&'static str];
 
+    /// Whether a link that no kind was named for could be of this one.
+    fn fits(&self, link: &Address) -> bool {
+        self.schemes().contains(&link.scheme())
+    }
+
     /// All its settings: those given, and the defaults of the others.
     fn settings(&self, given: &Settings) -> Result<Settings, Error>;
 
@@ -174,8 +179,8 @@ impl Entry {
     pub fn is_stream(&self) -> bool {
         match self.link {
             Address::Serial { .. } => true,
-            Address::Udp { .. } | Address::WebRtc { .. } | Address::Replay { .. } => false,
-            Address::Sim { .. } => self.kind.schemes().contains(&"serial"),
+            Address::Udp { .. } | Address::WebRtc { .. } => false,
+            Address::Sim { .. } | Address::Replay { .. } => self.kind.schemes().contains(&"serial"),
         }
     }
 
@@ -224,7 +229,7 @@ pub fn guess(
     needed: Option<Capability>,
 ) -> Result<&'static dyn Kind, Error> {
     let can = |kind: &dyn Kind| needed.is_none_or(|needed| kind.capabilities().contains(&needed));
-    let takes = |kind: &&&'static dyn Kind| kind.schemes().contains(&link.scheme());
+    let takes = |kind: &&&'static dyn Kind| kind.fits(link);
     let mut fitting = kinds.iter().filter(takes);
     let first = fitting.clone().next();
     let found = fitting.find(|kind| can(**kind)).or(first);

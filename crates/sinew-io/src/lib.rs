@@ -23,12 +23,16 @@ mod link;
 #[cfg(feature = "g1")]
 pub mod maps;
 mod orders;
+#[cfg(feature = "capture")]
+pub mod playback;
 mod priority;
 mod pty;
 mod pump;
 mod report;
 #[cfg(feature = "sim")]
 pub mod sim;
+#[cfg(feature = "capture")]
+pub mod tap;
 #[cfg(feature = "g1")]
 pub mod teaching;
 mod tell;
@@ -46,7 +50,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sinew_robot::Epoch;
 
 pub use address::{Address, AddressError};
-pub use link::{Around, Link};
+pub use link::{Around, Link, is_pseudo_terminal};
 #[cfg(all(feature = "g1", feature = "sim"))]
 pub use link::{Both, UdpServer};
 #[cfg(all(feature = "sim", feature = "webrtc"))]

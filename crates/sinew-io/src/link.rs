@@ -4,6 +4,8 @@ mod around;
 #[cfg(all(feature = "g1", feature = "sim"))]
 mod both;
 mod log;
+#[cfg(feature = "capture")]
+mod logged;
 #[cfg(any(feature = "webrtc", all(feature = "g1", feature = "sim")))]
 mod poller;
 mod port;
@@ -21,6 +23,11 @@ use sinew_faults::DatagramFaults;
 pub use around::{Around, Side};
 #[cfg(all(feature = "g1", feature = "sim"))]
 pub use both::Both;
+#[cfg(feature = "capture")]
+pub(crate) use logged::LoggedLink;
+#[cfg(feature = "capture")]
+pub(crate) use port::Port;
+pub use port::is_pseudo_terminal;
 #[cfg(feature = "webrtc")]
 pub(crate) use replay::ReplayLink;
 #[cfg(feature = "sim")]

@@ -15,7 +15,8 @@ use rustix::{
 pub struct Pty {
     master: OwnedFd,
     /// Held open, so that the cable outlives the program at its other end.
-    _slave: OwnedFd,
+    #[cfg_attr(not(feature = "capture"), expect(dead_code, reason = "it is held, not used"))]
+    slave: OwnedFd,
     path: PathBuf,
     link: Option<PathBuf>,
 }
@@ -34,12 +35,18 @@ impl Pty {
         settings.make_raw();
         tcsetattr(&slave, OptionalActions::Now, &settings)?;
         let link = link.map(|link| replace_link(&path, link)).transpose()?;
-        Ok(Pty { master, _slave: slave, path, link })
+        Ok(Pty { master, slave, path, link })
     }
 
     /// The end to hand to a host.
     pub fn path(&self) -> &Path {
         self.link.as_deref().unwrap_or(&self.path)
+    }
+
+    /// The host's end, for what no program has read.
+    #[cfg(feature = "capture")]
+    pub(crate) fn slave(&self) -> &OwnedFd {
+        &self.slave
     }
 
     /// The robot's end, which never blocks.

@@ -157,6 +157,18 @@ impl<S: Session> Handle<S> {
         answered.await.unwrap_or_else(|_| Err(gone()))
     }
 
+    /// Has a request carried out, and leaves it to the caller when to wait for what became of it.
+    #[cfg(feature = "capture")]
+    pub fn ask(
+        &self,
+        request: S::Request,
+        origin: Origin,
+    ) -> Result<oneshot::Receiver<Result<S::Reply, Refusal>>, Refusal> {
+        let (answer, answered) = oneshot::channel();
+        self.post(Mail::Request(request, origin, answer))?;
+        Ok(answered)
+    }
+
     /// Has a request carried out that is itself a stop: it overtakes everything that waits, and is
     /// carried out even when there is no room for it.
     pub async fn stop_by(

@@ -22,6 +22,8 @@ use sinew_robot::{
 };
 use sinew_wire::gd32::{Flag, Profile};
 
+#[cfg(feature = "capture")]
+use crate::link::LoggedLink;
 use crate::{
     Around, Wiring,
     follow::{Follower, Odometry},
@@ -56,6 +58,8 @@ pub struct Vacuum {
     handle: Handle<Session>,
     settings: Arc<Settings>,
     epoch: Epoch,
+    /// What comes was recorded: there is no controller whose time must be held.
+    recorded: bool,
 }
 
 impl Vacuum {
@@ -65,7 +69,21 @@ impl Vacuum {
         let link = SerialLink::new(path.to_owned(), settings.baud);
         let link = Around::all(link, Side::Host, wiring.around)?;
         let handle = Handle::spawn(session, link, POLICY, wiring.listener, None)?;
-        Ok(Vacuum { handle, settings: Arc::new(settings), epoch: wiring.epoch })
+        Ok(Vacuum { handle, settings: Arc::new(settings), epoch: wiring.epoch, recorded: false })
+    }
+
+    /// A vacuum of which there is a log alone. It takes no commands but stops.
+    #[cfg(feature = "capture")]
+    pub(crate) fn replay(
+        link: LoggedLink,
+        settings: Settings,
+        wiring: Wiring<Event>,
+    ) -> io::Result<Self> {
+        let session = Session::recorded(settings.clone(), Instant::now());
+        let link = Around::all(link, Side::Host, wiring.around)?;
+        let policy = Policy { name: "replay", priority: None, ..POLICY };
+        let handle = Handle::spawn(session, link, policy, wiring.listener, None)?;
+        Ok(Vacuum { handle, settings: Arc::new(settings), epoch: wiring.epoch, recorded: true })
     }
 
     /// Has a command carried out; answered once its frames are on their way. A stop waits for
@@ -134,7 +152,7 @@ impl Driver for Vacuum {
     }
 
     fn has_real_time_priority(&self) -> Option<bool> {
-        Some(self.handle.has_real_time_priority())
+        (!self.recorded).then(|| self.handle.has_real_time_priority())
     }
 }
 

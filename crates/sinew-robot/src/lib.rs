@@ -13,6 +13,7 @@ pub mod map;
 pub mod mapping;
 pub mod ops;
 mod order;
+pub mod playback;
 mod refusal;
 mod session;
 mod tagged;

@@ -22,6 +22,8 @@ pub(crate) mod inspect;
 mod man;
 #[cfg(feature = "g1")]
 mod map;
+#[cfg(all(feature = "capture", feature = "daemon"))]
+mod replay;
 #[cfg(feature = "daemon")]
 mod robots;
 #[cfg(feature = "daemon")]
@@ -36,6 +38,8 @@ mod status;
 mod stop;
 #[cfg(feature = "daemon")]
 mod take;
+#[cfg(all(feature = "capture", feature = "daemon"))]
+mod tap;
 #[cfg(feature = "g1")]
 mod teach;
 #[cfg(feature = "daemon")]
@@ -58,6 +62,10 @@ pub(crate) enum Command {
     Encode(encode::Args),
     #[cfg(feature = "capture")]
     Inspect(inspect::Args),
+    #[cfg(all(feature = "capture", feature = "daemon"))]
+    Tap(tap::Args),
+    #[cfg(all(feature = "capture", feature = "daemon"))]
+    Replay(replay::Args),
     #[cfg(feature = "sim")]
     Demo(demo::Args),
     #[cfg(feature = "daemon")]
@@ -123,6 +131,10 @@ impl Command {
             Command::Encode(args) => encode::run(args, json),
             #[cfg(feature = "capture")]
             Command::Inspect(args) => inspect::run(&args, json),
+            #[cfg(all(feature = "capture", feature = "daemon"))]
+            Command::Tap(args) => tap::run(&args, json),
+            #[cfg(all(feature = "capture", feature = "daemon"))]
+            Command::Replay(args) => replay::run(&args, json),
             #[cfg(feature = "sim")]
             Command::Demo(args) => demo::run(&args, json),
             #[cfg(feature = "daemon")]

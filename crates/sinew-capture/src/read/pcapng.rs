@@ -4,12 +4,12 @@
 //! block      type u32 | length u32 | body | length u32      length counts all of it, in fours
 //! section    0A0D0D0A: order of bytes 1A2B3C4D, version, length of the section, options
 //! interface  1: link type u16, reserved u16, snaplen u32, options (9 unit of time, 14 offset of it)
-//! packet     6: interface u32, time 2 x u32, captured u32, on the wire u32, bytes, options
+//! packet     6: interface u32, time 2 x u32, captured u32, on the wire u32, bytes, options (2 direction)
 //! packet     2: interface u16, drops u16, then the same (obsolete)
 //! packet     3: on the wire u32, bytes
 //! ```
 
-use super::{End, LONGEST, Packet, pcap::Order, window::Window};
+use super::{End, LONGEST, Packet, SERIAL_LINK, pcap::Order, window::Window};
 
 /// The type of a section's header, the same in both orders.
 pub(super) const SECTION: [u8; 4] = [0x0A, 0x0D, 0x0D, 0x0A];
@@ -29,6 +29,8 @@ pub(super) struct Reader {
     /// For packets without a time of their own.
     time: i64,
     begun: bool,
+    /// Which way the last packet went, where it says so.
+    outbound: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +53,18 @@ enum Unit {
 
 impl Reader {
     pub(super) const fn new() -> Self {
-        Reader { order: Order::Little, interfaces: Vec::new(), time: 0, begun: false }
+        Reader {
+            order: Order::Little,
+            interfaces: Vec::new(),
+            time: 0,
+            begun: false,
+            outbound: None,
+        }
+    }
+
+    /// Whether the last packet of a serial line was sent by the machine that captured it.
+    pub(super) const fn is_outbound(&self) -> Option<bool> {
+        self.outbound
     }
 
     /// The next packet; `held` is how many bytes are to be stepped over before the one after it.
@@ -92,6 +105,12 @@ impl Reader {
             self.time = interface.time(ticks);
         }
         let link = interface.map_or(NO_LINK, |interface| interface.link);
+        // Only there it is asked for.
+        self.outbound = None;
+        if link == SERIAL_LINK && ticks.is_some() {
+            let options = (at + taken.next_multiple_of(4))..(place as usize).saturating_sub(4);
+            self.outbound = direction(self.order, window.bytes().get(options).unwrap_or_default());
+        }
         let bytes = window.bytes().get(at..at + taken).unwrap_or_default();
         Ok(Packet { time: self.time, link, length: length.max(taken as u32), bytes })
     }
@@ -167,6 +186,26 @@ impl Reader {
         let captured = captured.min(block.saturating_sub(16));
         Body { interface: 0, ticks: None, captured, length, at: 12 }
     }
+}
+
+/// The direction among a packet's options.
+fn direction(order: Order, mut options: &[u8]) -> Option<bool> {
+    while let [_, _, _, _, rest @ ..] = options {
+        let (code, count) = (order.u16(options, 0), usize::from(order.u16(options, 2)));
+        match (code, rest.get(..count)?) {
+            (0, _) => return None,
+            (2, value @ [_, _, _, _]) => {
+                return match order.u32(value, 0) & 3 {
+                    1 => Some(false),
+                    2 => Some(true),
+                    _ => None,
+                };
+            }
+            _ => {}
+        }
+        options = rest.get(count.next_multiple_of(4)..)?;
+    }
+    None
 }
 
 /// Where a packet is in its block.

@@ -13,6 +13,7 @@ mod simulator;
 mod streams;
 mod tshark;
 mod write;
+mod written;
 
 use std::io::Cursor;
 

@@ -13,6 +13,8 @@ use sinew_wire::gd32::Profile;
 use super::{Error, Kind, Services, Settings, read, table, within};
 #[cfg(feature = "maps")]
 use crate::ground::{Asked, Ground};
+#[cfg(feature = "capture")]
+use crate::link::LoggedLink;
 use crate::{
     Address, Wiring,
     follow::Follower,
@@ -161,6 +163,14 @@ impl Set {
     }
 }
 
+/// Where the controller is.
+enum Place {
+    Port(PathBuf),
+    /// It was, when this was written.
+    #[cfg(feature = "capture")]
+    Log(LoggedLink),
+}
+
 impl Kind for Crl200s {
     fn name(&self) -> &'static str {
         "crl200s"
@@ -186,7 +196,25 @@ impl Kind for Crl200s {
     }
 
     fn schemes(&self) -> &'static [&'static str] {
-        &["serial", "sim"]
+        &[
+            "serial",
+            "sim",
+            #[cfg(feature = "capture")]
+            "replay",
+        ]
+    }
+
+    /// Of recordings, logs of serial lines are ours.
+    fn fits(&self, link: &Address) -> bool {
+        let is_ours = match link {
+            Address::Replay { path, .. } => {
+                let name = path.to_string_lossy();
+                let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+                [".csv", ".pcapng", ".pcap"].iter().any(|end| name.ends_with(end))
+            }
+            _ => true,
+        };
+        is_ours && self.schemes().contains(&link.scheme())
     }
 
     fn settings(&self, given: &Settings) -> Result<Settings, Error> {
@@ -203,8 +231,13 @@ impl Kind for Crl200s {
         let mut robot = Robot::new(self.name());
         #[cfg_attr(not(feature = "sim"), expect(unused_mut, reason = "simulated ones have one"))]
         let mut lidar = set.lidar_line()?;
-        let (path, baud) = match link {
-            Address::Serial { path, baud } => (path.clone(), *baud),
+        let (place, baud) = match link {
+            Address::Serial { path, baud } => (Place::Port(path.clone()), *baud),
+            #[cfg(feature = "capture")]
+            Address::Replay { path, speed, repeat } => {
+                let link = LoggedLink::open(path, *speed, *repeat)?;
+                (Place::Log(link), vacuum::Settings::default().baud)
+            }
             #[cfg(feature = "sim")]
             Address::Sim { seed } => {
                 // It speaks as its host expects of a robot.
@@ -218,7 +251,7 @@ impl Kind for Crl200s {
                     lidar = Some((simulator.lidar_path().to_owned(), baud));
                 }
                 robot.keep(simulator);
-                (path, baud)
+                (Place::Port(path), baud)
             }
             other => return Err(Error::Link(format!("this build has no {other} for a vacuum"))),
         };
@@ -240,7 +273,11 @@ impl Kind for Crl200s {
             follower: follower.clone(),
         });
         let wiring = Wiring { around, epoch, listener };
-        let vacuum = Arc::new(Vacuum::spawn(&path, settings, wiring)?);
+        let vacuum = Arc::new(match place {
+            Place::Port(path) => Vacuum::spawn(&path, settings, wiring)?,
+            #[cfg(feature = "capture")]
+            Place::Log(link) => Vacuum::replay(link, settings, wiring)?,
+        });
         robot.drivers.push(("controller", vacuum.clone()));
         robot.drive = Some(vacuum.clone());
         robot.components = Some(vacuum.clone());

@@ -162,7 +162,12 @@ impl Kind for G1Kind {
                 Ok(Unitree::compose(self.name(), options, set.datagrams()?, services)?)
             }
             #[cfg(feature = "webrtc")]
-            Address::Replay { path, speed } => {
+            Address::Replay { repeat: true, .. } => {
+                let message = "a G1's recording plays once: leave loop=1 out";
+                Err(Error::Link(message.into()))
+            }
+            #[cfg(feature = "webrtc")]
+            Address::Replay { path, speed, .. } => {
                 Ok(Replay::compose(self.name(), path, *speed, services)?)
             }
             #[cfg(feature = "sim")]

@@ -151,6 +151,13 @@ impl Port {
         }
     }
 
+    /// Forgets all that waits, though a frame may have begun.
+    #[cfg(feature = "capture")]
+    pub(crate) fn forget(&mut self) {
+        self.waiting.clear();
+        self.stuck_since = None;
+    }
+
     /// Since when the port has taken nothing of what waits for it.
     pub(crate) fn stuck_since(&self) -> Option<Instant> {
         self.stuck_since
@@ -166,6 +173,7 @@ fn closed() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "the other end of the port was closed")
 }
 
-fn is_pseudo_terminal(path: &Path) -> bool {
+/// Whether a device file, or a link to one, is a pseudo-terminal, behind which is a program and no robot.
+pub fn is_pseudo_terminal(path: &Path) -> bool {
     path.canonicalize().is_ok_and(|path| path.starts_with("/dev/pts"))
 }

@@ -6,7 +6,11 @@ fn udp(host: &str, port: u16, layout: Layout) -> Address {
 }
 
 fn replay(path: &str, speed: f64) -> Address {
-    Address::Replay { path: path.into(), speed }
+    Address::Replay { path: path.into(), speed, repeat: false }
+}
+
+fn looped(path: &str, speed: f64) -> Address {
+    Address::Replay { path: path.into(), speed, repeat: true }
 }
 
 fn webrtc(
@@ -44,6 +48,9 @@ fn addresses_are_read_and_written() {
         ("replay:what?", replay("what?", 1.0)),
         ("replay:what?.messages", replay("what?.messages", 1.0)),
         ("replay:a?b=c?speed=2", replay("a?b=c", 2.0)),
+        ("replay:tap.csv?loop=0", replay("tap.csv", 1.0)),
+        ("replay:tap.csv?loop=1", looped("tap.csv", 1.0)),
+        ("replay:tap.csv?loop=1&speed=2", looped("tap.csv", 2.0)),
     ] {
         let address: Address = text.parse().unwrap();
         assert_eq!(address, wanted);
@@ -55,6 +62,7 @@ fn addresses_are_read_and_written() {
 fn a_wrong_address_says_what_is_wanted() {
     for (text, reason) in [
         ("/dev/ttyS3", "wanted serial:PATH"),
+        ("replay:tap.csv?loop=yes", "loop: wanted 0 or 1"),
         ("serial:", "wanted a device"),
         ("serial:/dev/x?boud=1", "wanted baud"),
         ("serial:/dev/x?baud=fast", "wanted a number"),

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use sinew_wire::gd32::{BOOT, Body, BootStep, Command as Code, FrameBuf, HANDSHAKE, LedMode};
 
-use super::{Event, LinkState, Session, Velocity, outbox};
+use super::{Event, LinkState, Session, Velocity, motion::actuates, outbox};
 use crate::later;
 
 /// How long 0x6B is sent. The controller accepts motion when its first and last pulse are two
@@ -52,7 +52,7 @@ impl Boot {
 }
 
 fn is_pulse(frame: &FrameBuf) -> bool {
-    outbox::command_of(frame) == Some(Code::MotorInit) && outbox::sets_something(frame)
+    outbox::command_of(frame) == Some(Code::MotorInit) && actuates(frame)
 }
 
 /// How often a frame is sent before its answer is given up, and how long each is waited for; none

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use sinew_wire::gd32::Command as WireCommand;
 
+use super::wheels::turns_wheels;
 use crate::drive::{self, HoldEnd, Speeds};
 
 /// What may be asked of a vacuum, with its arguments checked for form but not yet for limits.
@@ -78,11 +79,7 @@ impl Command {
             | Command::Tank { .. }
             | Command::Lenient { .. }
             | Command::Dock => true,
-            Command::Raw { command, payload } => {
-                let wire = WireCommand::from(*command);
-                matches!(wire, WireCommand::MotorVelocity | WireCommand::MotorSpeed)
-                    && payload.iter().any(|&byte| byte != 0)
-            }
+            Command::Raw { command, payload } => turns_wheels(*command, payload),
             _ => false,
         }
     }

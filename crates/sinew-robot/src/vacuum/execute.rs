@@ -6,6 +6,7 @@ use super::{
     Command, Event, LinkState, Session,
     motion::{self, NAVIGATION},
     outputs::Actuator,
+    wheels,
 };
 use crate::{Code, Refusal, drive::Speeds};
 
@@ -17,6 +18,9 @@ impl Session {
         command: Command,
         by: &str,
     ) -> Result<(), Refusal> {
+        if self.recorded {
+            return self.dispatch_recorded(&command, by);
+        }
         match command {
             Command::DriveReset => self.emergency_stop(now, by),
             Command::DriveDisable => self.drive_disable(now, by),
@@ -46,6 +50,21 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Of a recording nothing can be asked; a stop is what it is already.
+    fn dispatch_recorded(&mut self, command: &Command, by: &str) -> Result<(), Refusal> {
+        match command {
+            command if command.is_stop() => {
+                self.stopped(by);
+                Ok(())
+            }
+            Command::LetGo { .. } => Ok(()),
+            _ => Err(Refusal::new(
+                Code::Unsupported,
+                "this is a recording: there is no robot that could do it",
+            )),
+        }
     }
 
     /// Whether the controller takes commands.
@@ -194,13 +213,6 @@ impl Session {
     ) -> Result<(), Refusal> {
         let frame = FrameBuf::new(command, payload)
             .map_err(|error| Refusal::invalid(format!("raw: {error}")))?;
-        let wanted = |len: usize| {
-            Err(Refusal::invalid(format!(
-                "raw 0x{command:02X}: wanted {len} bytes of payload, got {}",
-                payload.len()
-            )))
-        };
-        let scale = self.settings.profile.velocity_scale;
         match (WireCommand::from(command), payload) {
             // Standing still is always allowed.
             (WireCommand::MotorVelocity, &[0, 0, 0, 0, 0, 0, 0, 0])
@@ -212,18 +224,10 @@ impl Session {
                 self.abandon_dock(now, format!("{by} stopped it"), true);
                 return Ok(());
             }
-            (WireCommand::MotorVelocity, &[a, b, c, d, e, f, g, h]) => {
-                let linear = i32::from_le_bytes([a, b, c, d]) as f32 / scale;
-                let angular = i32::from_le_bytes([e, f, g, h]) as f32 / scale;
-                return self.drive(now, received, Speeds::Velocity { linear, angular }, by);
+            (WireCommand::MotorVelocity | WireCommand::MotorSpeed, _) => {
+                let speeds = wheels::speeds(command, payload, &self.settings.profile)?;
+                return self.drive(now, received, speeds, by);
             }
-            (WireCommand::MotorSpeed, &[a, b, c, d]) => {
-                let left = f32::from(i16::from_le_bytes([a, b])) / 1000.0;
-                let right = f32::from(i16::from_le_bytes([c, d])) / 1000.0;
-                return self.drive(now, received, Speeds::Tank { left, right }, by);
-            }
-            (WireCommand::MotorVelocity, _) => return wanted(8),
-            (WireCommand::MotorSpeed, _) => return wanted(4),
             _ => self.gate()?,
         }
         self.may_occupy_line(command, &frame)?;

@@ -3,12 +3,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sinew_wire::gd32::{self, Body, Command as WireCommand, Flag, FrameBuf, Status, WheelSpeeds};
+use sinew_wire::gd32::{self, Body, Flag, FrameBuf, Status, WheelSpeeds};
 
 use super::{
     Event, LinkState, Session, Settings, Velocity,
-    outbox::{command_of, framed, sets_something},
+    outbox::{content, framed},
     session::BEAT,
+    wheels::{switches_on, turns_wheels},
 };
 use crate::{
     Code, Refusal, Remedy,
@@ -62,26 +63,12 @@ pub(super) fn hazards(status: &Status) -> Vec<&'static str> {
 
 /// Whether a frame makes the wheels turn.
 pub(super) fn moves(frame: &FrameBuf) -> bool {
-    matches!(command_of(frame), Some(WireCommand::MotorVelocity | WireCommand::MotorSpeed))
-        && sets_something(frame)
+    content(frame).is_some_and(|(command, payload)| turns_wheels(command, payload))
 }
 
 /// Whether a frame switches on what a stop switches off.
 pub(super) fn actuates(frame: &FrameBuf) -> bool {
-    let switched = matches!(
-        command_of(frame),
-        Some(
-            WireCommand::MotorMode
-                | WireCommand::Vacuum
-                | WireCommand::SideBrush
-                | WireCommand::MainBrush
-                | WireCommand::MotorInit
-                | WireCommand::LidarPwm
-                | WireCommand::LidarPower
-                | WireCommand::ImuState
-        )
-    );
-    moves(frame) || (switched && sets_something(frame))
+    content(frame).is_some_and(|(command, payload)| switches_on(command, payload))
 }
 
 impl Session {

@@ -172,6 +172,9 @@ impl Outbox {
 
 impl Session {
     pub(super) fn fetch(&mut self) -> Option<Output> {
+        if self.recorded {
+            return self.outbox.next_event().map(Output::Event);
+        }
         let Some((frame, begins)) = self.outbox.take(self.now) else {
             return self.outbox.next_event().map(Output::Event);
         };
@@ -275,11 +278,10 @@ pub(super) fn command_of(frame: &FrameBuf) -> Option<WireCommand> {
     frame.as_bytes().get(3).map(|code| WireCommand::from(*code))
 }
 
-/// Whether any byte of a frame's payload is set.
-pub(super) fn sets_something(frame: &FrameBuf) -> bool {
-    let bytes = frame.as_bytes();
-    let payload = bytes.get(4..bytes.len().saturating_sub(2)).unwrap_or_default();
-    payload.iter().any(|&byte| byte != 0)
+/// The command of a frame and its payload.
+pub(super) fn content(frame: &FrameBuf) -> Option<(u8, &[u8])> {
+    let [_, _, _, command, payload @ .., _, _] = frame.as_bytes() else { return None };
+    Some((*command, payload))
 }
 
 /// Whether a frame keeps the watchdog quiet.

@@ -68,6 +68,8 @@ pub struct Session {
     pub(super) odometry: Odometry,
     pub(super) docking: Option<Docking>,
     pub(super) outcomes: Outcomes,
+    /// There is no controller: what comes was recorded.
+    pub(super) recorded: bool,
 }
 
 impl Session {
@@ -95,7 +97,13 @@ impl Session {
             odometry: Odometry::default(),
             docking: None,
             outcomes: Outcomes::default(),
+            recorded: false,
         }
+    }
+
+    /// A session that hears what a controller once said. It sends nothing, and takes stops alone.
+    pub fn recorded(settings: Settings, now: Instant) -> Self {
+        Session { recorded: true, ..Session::new(settings, now) }
     }
 
     /// The port is open, or open again: boots the controller. Nothing is carried over.
@@ -111,6 +119,10 @@ impl Session {
         self.odometry = Odometry::default();
         self.tank = false;
         self.outbox.clear_frames(now);
+        if self.recorded {
+            self.state.stopped_by = Some("this is a recording".into());
+            return self.set_link(now, LinkState::Ready);
+        }
         self.begin_boot(now);
         // A port that was closed for less than the watchdog's time finds the wheels still turning.
         // The boot's first frame is the first of all.
@@ -184,13 +196,17 @@ impl Session {
 
     /// Whether a stop has frames that the port has not taken.
     pub fn is_stopping(&self) -> bool {
-        self.outbox.is_stopping()
+        !self.recorded && self.outbox.is_stopping()
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout), if nothing happens before.
     pub fn poll_timeout(&self) -> Option<Instant> {
         if !self.state.link.is_open() {
             return None;
+        }
+        if self.recorded {
+            let incomplete = self.incomplete_since.map(|since| later(since, INCOMPLETE));
+            return incomplete.into_iter().chain(self.silence_deadline()).min();
         }
         let ready = self.state.link == LinkState::Ready;
         [
@@ -276,8 +292,10 @@ impl Session {
 
     fn receive(&mut self, now: Instant, frame: &Frame<'_>) {
         self.state.last_seen = Some(now);
-        if self.state.link == LinkState::Lost {
-            self.begin_boot(now);
+        match self.state.link {
+            LinkState::Lost if self.recorded => self.set_link(now, LinkState::Ready),
+            LinkState::Lost => self.begin_boot(now),
+            _ => {}
         }
         let unknown =
             || Event::Unknown { command: frame.command(), payload: frame.payload().into() };
@@ -326,7 +344,10 @@ impl Session {
     /// Everything that time alone brings about. What stops comes before what goes on.
     fn advance(&mut self, now: Instant) {
         self.tell_time(now);
-        if self.state.link.is_open() {
+        if self.recorded {
+            self.give_up_incomplete(now);
+            self.check_recorded(now);
+        } else if self.state.link.is_open() {
             self.give_up_incomplete(now);
             self.hold_settling(now);
             self.check_link(now);
@@ -391,6 +412,15 @@ impl Session {
         self.latch("link lost");
         self.retry_at = Some(later(now, WAKE));
         self.set_link(now, LinkState::Lost);
+    }
+
+    /// A silence of what was recorded looks as one of a controller does.
+    fn check_recorded(&mut self, now: Instant) {
+        self.outbox.clear_frames(now);
+        if self.silence_deadline().is_some_and(|deadline| now >= deadline) {
+            self.streaming = None;
+            self.set_link(now, LinkState::Lost);
+        }
     }
 
     fn wake_or_retry(&mut self, now: Instant) {

@@ -13,6 +13,8 @@ mod odometry;
 mod order;
 mod outputs;
 mod pace;
+mod playback;
+mod recorded;
 mod safety;
 mod sensors;
 mod stops;

@@ -39,6 +39,11 @@ impl Command {
         }
     }
 
+    /// Whether it makes the robot's arms move, or go soft.
+    pub const fn moves(self) -> bool {
+        matches!(self, Command::Enter | Command::Play)
+    }
+
     /// The documents' name.
     pub fn name(self) -> &'static str {
         Self::TABLE.iter().find(|row| row.0 == self).map_or("Unknown", |row| row.2)

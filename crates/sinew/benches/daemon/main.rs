@@ -27,7 +27,11 @@ mod process;
 #[path = "../../tests/e2e/unitree/python.rs"]
 mod python;
 mod stopper;
+#[cfg(feature = "capture")]
+mod tap;
 mod teach;
+#[cfg(feature = "capture")]
+mod through;
 #[cfg(feature = "webrtc")]
 mod webrtc;
 
@@ -49,6 +53,8 @@ fn main() -> anyhow::Result<()> {
     let bench = Bench { filter };
     println!("{:<44} {:>34}  target", "case", "figure");
     command::bench(&bench)?;
+    #[cfg(feature = "capture")]
+    tap::bench(&bench)?;
     teach::bench(&bench)?;
     #[cfg(feature = "webrtc")]
     webrtc::bench(&bench)?;

@@ -19,6 +19,9 @@ mod line;
 mod namespace;
 #[path = "../../benches/daemon/priority.rs"]
 mod priority;
+#[cfg(feature = "capture")]
+#[path = "../../benches/daemon/through.rs"]
+mod through;
 
 mod attack;
 mod browser;
@@ -57,6 +60,8 @@ mod pause;
 #[cfg(feature = "webrtc")]
 mod recording;
 mod refusals;
+#[cfg(feature = "capture")]
+mod replay;
 mod safety;
 mod sangam;
 mod screens;
@@ -64,6 +69,8 @@ mod service;
 mod stops;
 mod strangers;
 mod support;
+#[cfg(feature = "capture")]
+mod tap;
 #[cfg(feature = "g1")]
 mod teach;
 mod terminal;

@@ -1,0 +1,219 @@
+//! The log of a tap as a link: what a controller said, each when its time has come.
+
+use std::{
+    fs::File,
+    io,
+    os::fd::BorrowedFd,
+    path::{Path, PathBuf},
+    sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel},
+    thread,
+    time::{Duration, Instant},
+};
+
+use sinew_capture::{
+    Capture,
+    read::{Chunk, Record},
+};
+
+use super::Link;
+
+/// Chunks that are read ahead.
+const AHEAD: usize = 64;
+/// A silence in a log does not last longer.
+const LONGEST_SILENCE: Duration = Duration::from_secs(60);
+/// What a dump without times is given out at: as fast as a line of 115200 baud.
+const NANOS_PER_BYTE: u64 = 86_806;
+/// How often a disk is asked that has not given anything yet.
+const AGAIN: Duration = Duration::from_millis(5);
+/// What is made up for of a time in which this program did not run.
+const LATEST: Duration = Duration::from_millis(100);
+/// The longest piece that is handed out.
+const LONGEST: usize = 4096;
+
+/// What a log's reader gives.
+enum Read {
+    /// Bytes, and their time since those before.
+    Bytes(Duration, Vec<u8>),
+    End(String),
+}
+
+/// What a controller once said.
+pub(crate) struct LoggedLink {
+    read: Receiver<Read>,
+    speed: f64,
+    is_open: bool,
+    /// Bytes whose time has not come, and how many of them were given.
+    front: Option<(Instant, Vec<u8>, usize)>,
+    due: Option<Instant>,
+    end: Option<String>,
+}
+
+impl LoggedLink {
+    /// Opens a log in which a controller says something.
+    pub(crate) fn open(path: &Path, speed: f64, repeat: bool) -> io::Result<Self> {
+        let named =
+            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        // A pipe would keep us waiting.
+        if !std::fs::metadata(path).map_err(named)?.is_file() {
+            return Err(named(io::Error::other("wanted a log, got something that is no file")));
+        }
+        let (give, read) = sync_channel(AHEAD);
+        let (tell, opened) = sync_channel(1);
+        let file = path.to_owned();
+        let work = move || run(&file, repeat, &give, &tell);
+        thread::Builder::new().name("log-reader".into()).spawn(work)?;
+        match opened.recv() {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(named(io::Error::other(error))),
+            Err(_) => return Err(named(io::Error::other("its reader has ended"))),
+        }
+        Ok(LoggedLink { read, speed, is_open: false, front: None, due: None, end: None })
+    }
+
+    /// Looks at what comes next, counted from `from`.
+    fn look(&mut self, from: Instant) {
+        if self.front.is_some() || self.end.is_some() {
+            return;
+        }
+        match self.read.try_recv() {
+            Ok(Read::Bytes(since, bytes)) => {
+                let since = since.min(LONGEST_SILENCE).as_secs_f64() / self.speed;
+                let since = Duration::try_from_secs_f64(since).unwrap_or(LONGEST_SILENCE);
+                let due = from.checked_add(since).unwrap_or(from);
+                self.front = Some((due, bytes, 0));
+                self.due = Some(due);
+            }
+            Ok(Read::End(reason)) => self.end = Some(reason),
+            Err(TryRecvError::Empty) => self.due = from.checked_add(AGAIN),
+            Err(TryRecvError::Disconnected) => self.end = Some("the log's reader has ended".into()),
+        }
+    }
+}
+
+/// Reads a log to its end, again and again if that is wanted.
+fn run(
+    path: &PathBuf,
+    repeat: bool,
+    give: &SyncSender<Read>,
+    tell: &SyncSender<Result<(), String>>,
+) {
+    let mut told = false;
+    loop {
+        let mut capture = match File::open(path)
+            .map_err(|error| error.to_string())
+            .and_then(|file| Capture::open(file).map_err(|error| error.to_string()))
+        {
+            Ok(capture) => capture,
+            Err(error) if told => return drop(give.send(Read::End(error))),
+            Err(error) => return drop(tell.send(Err(error))),
+        };
+        let mut last = None;
+        let mut lasts = Duration::ZERO;
+        while let Some(record) = capture.next_record() {
+            let Record::Chunk(Chunk { time, from_host, bytes }) = record else { continue };
+            if from_host == Some(true) || bytes.is_empty() {
+                continue;
+            }
+            if !told {
+                told = true;
+                let _ = tell.send(Ok(()));
+            }
+            for piece in bytes.chunks(LONGEST) {
+                // What has no times is as long as its bytes take.
+                let since = match from_host {
+                    Some(_) => Duration::from_nanos(
+                        u64::try_from(time.saturating_sub(last.unwrap_or(time))).unwrap_or(0),
+                    ),
+                    None => std::mem::replace(
+                        &mut lasts,
+                        Duration::from_nanos(piece.len() as u64 * NANOS_PER_BYTE),
+                    ),
+                };
+                last = Some(time);
+                if give.send(Read::Bytes(since, piece.to_vec())).is_err() {
+                    return;
+                }
+            }
+        }
+        if !told {
+            let why = "nothing of a controller is in it: wanted a tap's log (CSV or pcapng) with \
+                       RX rows, or a dump of the line";
+            return drop(tell.send(Err(why.into())));
+        }
+        if !repeat {
+            return drop(give.send(Read::End("the recording is over".into())));
+        }
+    }
+}
+
+impl Link for LoggedLink {
+    type Peer = ();
+
+    fn open(&mut self, now: Instant) -> io::Result<()> {
+        if let Some(reason) = &self.end {
+            return Err(io::Error::other(reason.clone()));
+        }
+        self.is_open = true;
+        self.look(now);
+        Ok(())
+    }
+
+    fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    fn events(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    fn take_events(&mut self, _now: Instant) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn receive(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<Option<(usize, ())>> {
+        self.look(now);
+        if let Some(reason) = &self.end
+            && self.front.is_none()
+        {
+            self.is_open = false;
+            self.due = None;
+            return Err(io::Error::other(reason.clone()));
+        }
+        let Some((due, bytes, given)) = &mut self.front else { return Ok(None) };
+        if *due > now || buffer.is_empty() {
+            return Ok(None);
+        }
+        let rest = bytes.get(*given..).unwrap_or_default();
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        *given += count;
+        if *given == bytes.len() {
+            // From when it was due, so that the pace is the log's.
+            let from = (*due).max(now.checked_sub(LATEST).unwrap_or(now));
+            self.front = None;
+            self.look(from);
+        }
+        Ok(Some((count, ())))
+    }
+
+    /// There is no robot that would hear it.
+    fn send(&mut self, _now: Instant, (): (), _bytes: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn flush(&mut self, _now: Instant) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn longest(&self) -> usize {
+        LONGEST
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.due
+    }
+
+    fn is_stream(&self) -> bool {
+        true
+    }
+}
