@@ -44,7 +44,7 @@ fn a_return_outlives_its_broker_by_no_more_than_the_rules_allow() {
         for _ in 0..1500 {
             now += STEP;
             match random.u32(0..2000) {
-                0..4 if !world.is_up => {
+                0..=4 if !world.is_up => {
                     world.is_up = true;
                     world.stalled = false;
                     bridge.up(now);
@@ -65,7 +65,7 @@ fn a_return_outlives_its_broker_by_no_more_than_the_rules_allow() {
                     }
                 }
                 8 => bridge.message(now, "homeassistant/status", b"online", false),
-                9..29 if world.is_up => {
+                9..=29 if world.is_up => {
                     bridge.message(now, "sinew/flat/vacuum/command", b"return_to_base", false);
                 }
                 30 => bridge.message(now, "sinew/flat/vacuum/command", b"stop", false),
