@@ -7,6 +7,7 @@ import "./css/map.css";
 import "./css/drive.css";
 import "./css/teaching.css";
 import "./css/plots.css";
+import "./css/sheet.css";
 import "./css/phone.css";
 import { mount } from "svelte";
 import App from "./App.svelte";
