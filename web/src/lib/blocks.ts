@@ -3,7 +3,7 @@
 // frame; what a block had before is put out. No point is looked at one by one.
 
 /** Points of a page. */
-export const PAGE = 65_536;
+export const PAGE = 262_144;
 /** The age of a point that stands for a block with nothing in it. */
 export const NOTHING = 65_535;
 

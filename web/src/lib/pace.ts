@@ -12,39 +12,40 @@ const QUICK = 25;
 const REST = 2;
 /** Points that are drawn in any case. */
 const LEAST = { moving: 60_000, still: 500_000 };
-/** Only each so-manieth point is drawn, at most: what a buffer's stride allows. */
-export const COARSEST = 16;
+/**
+ * Each so-manieth point is drawn. Odd, since a block's points stand in rows of eight, of which each eighth would be
+ * a column; and 31 elements of 8 bytes are the widest stride that a buffer is read in.
+ */
+export const STEPS = [1, 3, 5, 9, 17, 31] as const;
 
 export type Motion = "moving" | "still";
 
 export class Pace {
-  /** Of all points, each so-manieth is drawn. */
-  private readonly steps: Record<Motion, number> = { moving: 1, still: 1 };
-  /** ms that a whole picture would take, by the last one. */
-  private whole = 0;
+  /** Places in `STEPS`. */
+  private readonly at: Record<Motion, number> = { moving: 0, still: 0 };
 
-  /** Which points to draw of so many: each first, second, fourth … */
+  /** Which points to draw of so many: each first, third, fifth … */
   step(points: number, motion: Motion): number {
-    return Math.min(this.steps[motion], within(points / LEAST[motion]));
+    return STEPS[this.place(points, motion)] ?? 1;
   }
 
-  /** A picture of these took so long; gives how long to wait before the next that is not urgent, ms. */
+  /** A picture of each so-manieth of these took so long; gives how long to wait before one that is not urgent, ms. */
   took(milliseconds: number, points: number, step: number, motion: Motion): number {
-    this.whole = milliseconds * step;
-    this.adapt(motion, milliseconds, step, points);
-    // The first picture of a turn is as quick as those that follow.
-    if (motion === "still") this.steps.moving = Math.max(this.steps.moving, within(this.whole / MOVING));
+    const place = STEPS.findIndex((one) => one === step);
+    const budget = motion === "moving" ? MOVING : STILL;
+    if (milliseconds > 1.5 * budget) this.at[motion] = Math.min(STEPS.length - 1, place + 1);
+    else if (milliseconds < 0.4 * budget && place === this.place(points, motion)) this.at[motion] = Math.max(0, place - 1);
+    // The first picture of a turn is to be as quick as those that follow.
+    if (motion === "still") this.at.moving = Math.max(this.at.moving, upTo((milliseconds * step) / MOVING));
     return milliseconds > QUICK ? milliseconds * REST : 0;
   }
 
-  private adapt(motion: Motion, milliseconds: number, step: number, points: number): void {
-    const budget = motion === "moving" ? MOVING : STILL;
-    if (milliseconds > 1.5 * budget) this.steps[motion] = Math.min(COARSEST, step * 2);
-    else if (milliseconds < 0.4 * budget && step === this.step(points, motion)) this.steps[motion] = Math.max(1, step / 2);
+  private place(points: number, motion: Motion): number {
+    return Math.min(this.at[motion], upTo(points / LEAST[motion]));
   }
 }
 
-/** The largest power of two that is not above, from 1 to the coarsest. */
-function within(value: number): number {
-  return Math.max(1, Math.min(COARSEST, 2 ** Math.floor(Math.log2(Math.max(1, value)))));
+/** The last of the steps that is not above. */
+function upTo(value: number): number {
+  return Math.max(0, STEPS.findLastIndex((step) => step <= value));
 }

@@ -167,7 +167,7 @@ export class Scene {
     (this.ruler.line.material as LineBasicMaterial).color = plain("--ink");
     this.target.colour(plain("--warn"));
     this.accent = plain("--accent");
-    this.ink = plain(this.body === "disc" ? "--surface" : "--muted");
+    this.ink = plain(this.body === "disc" ? "--surface" : "--figure");
     this.setBody(this.body);
     this.invalidate();
   }
