@@ -91,6 +91,8 @@ export class Scene {
   private flat = false;
   private isMap = false;
   private placed: Pose | null = null;
+  /** Where the robot was seen last. */
+  private seen: Pose | null = null;
   private fitted = false;
   private bounds: Box | null = null;
   private settings: Settings | null = null;
@@ -297,7 +299,7 @@ export class Scene {
       return;
     }
     if (placed && placed.x === pose.x && placed.y === pose.y && placed.yaw === pose.yaw) return;
-    this.placed = pose;
+    [this.placed, this.seen] = [pose, pose];
     this.robot.visible = true;
     this.robot.position.set(pose.x, pose.y, 0);
     this.robot.rotation.z = pose.yaw;
@@ -336,7 +338,7 @@ export class Scene {
     this.bounds = null;
     this.fitted = false;
     this.ruler.clear();
-    this.placed = null;
+    [this.placed, this.seen] = [null, null];
     this.robot.visible = false;
     this.invalidate();
   }
@@ -417,8 +419,8 @@ export class Scene {
   }
 
   private follow(near: boolean): void {
-    if (!this.placed) return;
-    const { x, y, z } = this.placed;
+    if (!this.seen) return;
+    const { x, y, z } = this.seen;
     this.views.follow(new Vector3(x, y, this.flat ? 0 : z), near);
   }
 
