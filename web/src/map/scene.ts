@@ -1,8 +1,8 @@
 // The map as a scene: points, ground, robot, way, measure. It is drawn when something has changed.
 
 import {
-  AmbientLight, BufferAttribute, BufferGeometry, Color, DirectionalLight, DynamicDrawUsage, Group, Object3D, Points,
-  PointsMaterial, Scene as Three, Vector3, WebGLRenderer, type LineBasicMaterial, type RawShaderMaterial,
+  AmbientLight, Color, DirectionalLight, Group, Object3D, Scene as Three, Vector3, WebGLRenderer, type LineBasicMaterial,
+  type RawShaderMaterial,
 } from "three";
 import type { Frame, Pose } from "../lib/frame.ts";
 import type { Spot } from "../lib/scan.ts";
@@ -13,6 +13,7 @@ import { Grid } from "./grid.ts";
 import { CloudPoints, MapPoints } from "./points.ts";
 import { Ruler, type Measure } from "./ruler.ts";
 import { pointMaterial, shared, type Colouring } from "./shader.ts";
+import { Sight } from "./sight.ts";
 import { Views, type Box, type View } from "./views.ts";
 import { Way } from "./way.ts";
 
@@ -61,7 +62,6 @@ export interface Listener {
 const CLOUDS = 50;
 /** What a cloud's point is taken to be as wide as, m. */
 const CLOUD_CELL = 0.035;
-const SCAN = 2048;
 /** How often colours that stand for ages are renewed, ms. */
 const AGEING = 2000;
 /** Pixels that a click may be off from where it was pressed: what is dragged further turns the view. */
@@ -79,7 +79,7 @@ export class Scene {
   private readonly way = new Way();
   private readonly target = new Target();
   private readonly ruler = new Ruler();
-  private readonly scan: Points;
+  private readonly sight = new Sight();
   private robot: Group = new Group();
   /** What stands on the ground: clouds are measured from the robot's head. */
   private readonly floor = new Group();
@@ -117,13 +117,9 @@ export class Scene {
     this.mapMaterial = pointMaterial(true, [0, 0, 0], 0.05, 0.05, false);
     this.map = new MapPoints(gl, this.mapMaterial);
     this.clouds = new CloudPoints(this.renderer, ({ origin, unit }) => pointMaterial(false, origin, unit, CLOUD_CELL, false), CLOUDS);
-    const places = new BufferAttribute(new Float32Array(SCAN * 3), 3).setUsage(DynamicDrawUsage);
-    this.scan = new Points(new BufferGeometry().setAttribute("position", places), new PointsMaterial({ size: 4, sizeAttenuation: false }));
-    this.scan.frustumCulled = false;
-    this.scan.geometry.setDrawRange(0, 0);
     const sun = new DirectionalLight(0xffffff, 1.6);
     sun.position.set(3, -4, 8);
-    this.floor.add(this.grid.lines, this.way.mesh, this.scan, this.robot, this.target.group);
+    this.floor.add(this.grid.lines, this.way.mesh, this.sight.points, this.robot, this.target.group);
     this.scene.add(new AmbientLight(0xffffff, 1.5), sun, this.floor, this.map.group, this.clouds.group, this.ruler.line);
     this.robot.visible = false;
     this.observer = new ResizeObserver(() => this.resize());
@@ -165,7 +161,7 @@ export class Scene {
     this.renderer.setClearColor(plain("--view"), 1);
     (this.grid.lines.material as LineBasicMaterial).color = plain("--edge");
     this.way.mesh.material.color = plain("--accent");
-    (this.scan.material as PointsMaterial).color = plain("--scan");
+    this.sight.points.material.color = plain("--scan");
     (this.ruler.line.material as LineBasicMaterial).color = plain("--ink");
     this.target.colour(plain("--warn"));
     this.accent = plain("--accent");
@@ -207,7 +203,7 @@ export class Scene {
     this.level();
     this.grid.lines.visible = settings.grid;
     this.way.mesh.visible = settings.way;
-    this.scan.visible = settings.scan;
+    this.sight.points.visible = settings.scan;
     this.clouds.group.visible = settings.scan || !this.flat;
     clearInterval(this.ageing);
     // Ages grow also while nothing comes.
@@ -311,16 +307,8 @@ export class Scene {
 
   /** Shows a turn of a lidar, as seen from a place. */
   setScan(turn: readonly Spot[], from: Pose): void {
-    const places = this.scan.geometry.getAttribute("position") as BufferAttribute;
-    const count = Math.min(turn.length, SCAN);
-    const [cos, sin] = [Math.cos(from.yaw), Math.sin(from.yaw)];
-    for (let index = 0; index < count; index++) {
-      const [ahead = 0, left = 0] = turn[index] ?? [];
-      places.setXYZ(index, from.x + ahead * cos - left * sin, from.y + ahead * sin + left * cos, 0.01);
-    }
-    places.needsUpdate = true;
-    this.scan.geometry.setDrawRange(0, count);
-    if (!this.bounds && count > 0) {
+    this.sight.show(turn, from);
+    if (!this.bounds && turn.length > 0) {
       this.setBounds({ min: [from.x - 4, from.y - 4, 0], max: [from.x + 4, from.y + 4, 0.4] });
       if (this.views.view === "orbit" && !this.views.touched) this.setView("top");
       this.fit();
@@ -334,7 +322,7 @@ export class Scene {
     this.isMap = false;
     this.clouds.keep = this.flat ? 1 : CLOUDS;
     this.epoch = null;
-    this.scan.geometry.setDrawRange(0, 0);
+    this.sight.clear();
     this.bounds = null;
     this.fitted = false;
     this.ruler.clear();
@@ -345,7 +333,7 @@ export class Scene {
 
   /** What the robot saw last is not where it is seen now. */
   forgetSight(): void {
-    this.scan.geometry.setDrawRange(0, 0);
+    this.sight.clear();
     if (this.isMap) this.clouds.clear();
     this.invalidate();
   }
@@ -353,7 +341,7 @@ export class Scene {
   /** Which way is gone now: whose, and in the frame of what. Each is kept for as long as the tab is. */
   setWay(robot: string, frame: string): void {
     this.way.begin(robot, frame);
-    this.scan.geometry.setDrawRange(0, 0);
+    this.sight.clear();
     this.invalidate();
   }
 
