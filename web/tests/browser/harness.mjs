@@ -17,6 +17,8 @@ export const FLAGS = [
   "--disable-gpu",
   "--use-angle=swiftshader",
   "--enable-unsafe-swiftshader",
+  // Where /dev/shm is small, as in containers, a page with a large map crashes.
+  "--disable-dev-shm-usage",
   "--disable-quic",
   "--no-first-run",
   "--disable-background-networking",
