@@ -205,13 +205,13 @@ export async function enableDrive(page) {
 }
 
 /** Drives until something is so. A beat that comes late ends a hold, so on a busy machine it may take several. */
-export async function driveUntil(page, what, check) {
+export async function driveUntil(page, what, check, forward = 0.9, left = 0) {
   // A robot whose link the machine was too busy for boots anew, which takes it seconds.
   const end = performance.now() + 3 * PATIENCE;
   for (let reached = false; !reached; ) {
     if (performance.now() > end) assert.fail(`not while driving: ${what}`);
     await enableDrive(page);
-    const release = await pushJoystick(page);
+    const release = await pushJoystick(page, forward, left);
     reached = await until(what, check, 2500).catch(() => false);
     await release();
   }
