@@ -496,7 +496,6 @@ export class Scene {
 
   /** The nearest point to a place in the picture, else the ground. */
   private pick(x: number, y: number): Vector3 | null {
-    this.map.thin(1);
     const point = this.ruler.pick(this.renderer, this.scene, this.views, [this.floor, this.ruler.line], x, y);
     return point ?? this.views.onGround(x, y, this.floor.position.z);
   }
