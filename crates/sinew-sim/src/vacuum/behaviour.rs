@@ -47,8 +47,6 @@ pub(super) struct Behaviour {
     echo: Option<(Instant, u8)>,
     ignore_initialize: u8,
     heartbeats: u32,
-    /// How long ago the next pulse may have come, if it begins a handshake.
-    late: Duration,
     /// First and latest pulse of an unbroken handshake.
     pulses: Option<(Instant, Instant)>,
     deaf_until: Option<Instant>,
@@ -72,7 +70,6 @@ impl Behaviour {
             echo: None,
             ignore_initialize: 0,
             heartbeats: 0,
-            late: Duration::ZERO,
             pulses: None,
             deaf_until: None,
             fed: None,
@@ -257,14 +254,12 @@ impl Behaviour {
                     now.saturating_duration_since(first) >= HANDSHAKE_TIME;
                 Some((first, now))
             }
-            _ => Some((now.checked_sub(self.late).unwrap_or(now), now)),
+            _ => Some((now, now)),
         };
-        self.late = Duration::ZERO;
     }
 
     /// What came while the caller did not run came in time.
     pub(super) fn excuse(&mut self, late: Duration) {
-        self.late = late;
         if let Some((_, last)) = &mut self.pulses {
             *last = crate::later(*last, late);
         }
