@@ -160,7 +160,8 @@ export class Scene {
     const plain = (name: string) => new Color(css.getPropertyValue(name).trim() || "#888888");
     this.renderer.setClearColor(plain("--view"), 1);
     (this.grid.lines.material as LineBasicMaterial).color = plain("--edge");
-    this.way.mesh.material.color = plain("--accent");
+    // Among points, which have the accent's colour too, a way is plain.
+    this.way.mesh.material.color = plain(this.body === "disc" ? "--accent" : "--figure");
     this.sight.points.material.color = plain("--scan");
     (this.ruler.line.material as LineBasicMaterial).color = plain("--ink");
     this.target.colour(plain("--warn"));
