@@ -13,7 +13,7 @@ const REST = 2;
 /** Points that are drawn in any case. */
 const LEAST = { moving: 60_000, still: 500_000 };
 /**
- * Each so-manieth point is drawn. Odd, since a block's points stand in rows of eight, of which each eighth would be
+ * One point in so many is drawn. Odd, since a block's points stand in rows of eight, of which each eighth would be
  * a column; and 31 elements of 8 bytes are the widest stride that a buffer is read in.
  */
 export const STEPS = [1, 3, 5, 9, 17, 31] as const;
@@ -29,7 +29,7 @@ export class Pace {
     return STEPS[this.place(points, motion)] ?? 1;
   }
 
-  /** A picture of each so-manieth of these took so long; gives how long to wait before one that is not urgent, ms. */
+  /** A picture of one in `step` of these points took so long; gives how long to wait before one that is not urgent, ms. */
   took(milliseconds: number, points: number, step: number, motion: Motion): number {
     const place = STEPS.findIndex((one) => one === step);
     const budget = motion === "moving" ? MOVING : STILL;

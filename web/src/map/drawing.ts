@@ -1,5 +1,5 @@
 // When pictures are drawn. One is begun when the one before is finished, which the GPU tells: what is handed to it
-// sooner piles up before it, and whoever wants anything of it then waits for all of that.
+// sooner piles up before it, and all else that the page wants of the GPU waits behind that.
 
 import { Pace, type Motion } from "../lib/pace.ts";
 
@@ -11,7 +11,7 @@ const POLL = 4;
 export interface Picture {
   /** ms from its beginning until the GPU had finished it. */
   took: number;
-  /** Each so-manieth point was drawn. */
+  /** One point in so many was drawn. */
   step: number;
 }
 
@@ -32,7 +32,7 @@ export class Drawing {
 
   constructor(
     private readonly gl: WebGL2RenderingContext,
-    /** Draws each so-manieth point; gives how many there are, or null if there is nothing to draw on. */
+    /** Draws one point in as many as is chosen; gives how many there are, or null if there is nothing to draw on. */
     private readonly draw: (choose: (points: number) => number) => number | null,
     private readonly finished: (picture: Picture) => void,
   ) {}

@@ -14,7 +14,7 @@ class Page {
   readonly points: Points;
   readonly places: WebGLBuffer;
   readonly times: WebGLBuffer;
-  /** How it is drawn, whole or each so-manieth point of it: the same buffers, read in larger strides. */
+  /** How it is drawn, whole or one point in so many: the same buffers, read in larger strides. */
   private readonly shapes = new Map<number, BufferGeometry>();
   private step = 1;
   private count = 0;
@@ -34,7 +34,7 @@ class Page {
     this.range();
   }
 
-  /** Draws each so-manieth point. */
+  /** Draws one point in so many. */
   thin(step: number): void {
     if (step === this.step) return;
     this.step = step;
@@ -127,7 +127,7 @@ export class MapPoints implements Store {
     this.blocks.take(frame.points);
   }
 
-  /** Draws each so-manieth point, larger by as much. */
+  /** Draws one point in so many, larger by as much. */
   thin(step: number): void {
     shared.grain.value = Math.sqrt(step);
     this.pages.forEach((page) => page.thin(step));
@@ -224,7 +224,7 @@ function give(geometry: BufferGeometry, name: string, attribute: object): void {
   geometry.setAttribute(name, attribute as BufferAttribute);
 }
 
-/** Each so-manieth element of a buffer, as three.js reads one that is interleaved with others. */
+/** One element in so many of a buffer, as three.js reads one that is interleaved with others. */
 function strided(buffer: GLBufferAttribute, step: number): object {
   if (step === 1) return buffer;
   const data = Object.assign(buffer, { stride: buffer.itemSize * step });

@@ -29,7 +29,7 @@ export interface Readout {
   frames: number;
   /** JavaScript of the last picture, ms: of drawing, and of taking what came since the one before. */
   script: number;
-  /** What the last picture took until the GPU had finished it, ms, and each so-manieth point of which it has. */
+  /** What the last picture took until the GPU had finished it, ms; it has one point in `step`. */
   took: number;
   step: number;
   /** Pixels of a metre at the point looked at. */
