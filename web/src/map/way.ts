@@ -9,7 +9,7 @@ const WIDTH = 0.045;
 const STEP = 0.03;
 /** A robot this far from the end of the way that was kept did not get there by it, m. */
 const JUMP = 1;
-/** Where ways are kept while the page is loaded anew, by the robot's name. */
+/** Where ways are kept while the page is loaded anew. */
 const KEPT = "sinew-way:";
 
 export class Way {
@@ -72,7 +72,7 @@ export class Way {
       return [middle(0), middle(1)].map((metres) => Math.round(metres * 1000) / 1000);
     });
     try {
-      sessionStorage.setItem(KEPT + this.robot, JSON.stringify({ frame: this.frame, places }));
+      sessionStorage.setItem(key(this.robot, this.frame), JSON.stringify(places));
     } catch {
       // No room: the way begins anew after a reload.
     }
@@ -84,12 +84,17 @@ export class Way {
   }
 }
 
+/** Each frame has its own: until the map has come, a page that was loaded anew does not know which it is in. */
+function key(robot: string, frame: string): string {
+  return `${KEPT}${robot}:${frame}`;
+}
+
 /** The places of a way that was kept; none, if what is there is no such thing. */
 function read(robot: string, frame: string): [number, number][] {
   try {
-    const kept = JSON.parse(sessionStorage.getItem(KEPT + robot) ?? "null") as { frame?: unknown; places?: unknown } | null;
-    if (kept?.frame !== frame || !Array.isArray(kept.places)) return [];
-    return kept.places.filter((place): place is [number, number] => Array.isArray(place) && place.length === 2 && place.every(Number.isFinite));
+    const places: unknown = JSON.parse(sessionStorage.getItem(key(robot, frame)) ?? "[]");
+    if (!Array.isArray(places)) return [];
+    return places.filter((place): place is [number, number] => Array.isArray(place) && place.length === 2 && place.every(Number.isFinite));
   } catch {
     return [];
   }
