@@ -8,6 +8,7 @@ import "./css/drive.css";
 import "./css/teaching.css";
 import "./css/plots.css";
 import "./css/captures.css";
+import "./css/sheet.css";
 import "./css/phone.css";
 import { mount } from "svelte";
 import App from "./App.svelte";

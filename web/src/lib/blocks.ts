@@ -3,7 +3,7 @@
 // frame; what a block had before is put out. No point is looked at one by one.
 
 /** Points of a page. */
-export const PAGE = 65_536;
+export const PAGE = 262_144;
 /** The age of a point that stands for a block with nothing in it. */
 export const NOTHING = 65_535;
 
@@ -123,8 +123,8 @@ export class Blocks {
 }
 
 function blockKey(points: Uint16Array, index: number): number {
-  const [x = 0, y = 0, z = 0] = points.subarray(index * 4, index * 4 + 3);
-  return ((x >> 3) * 8192 + (y >> 3)) * 8192 + (z >> 3);
+  const at = index * 4;
+  return (((points[at] ?? 0) >> 3) * 8192 + ((points[at + 1] ?? 0) >> 3)) * 8192 + ((points[at + 2] ?? 0) >> 3);
 }
 
 /** Where the block of this point ends: the points of a block stand together, and are 512 at most. */

@@ -1,5 +1,7 @@
 // Light or dark: the system's choice, until a person makes one.
 
+import { MediaQuery } from "svelte/reactivity";
+
 const KEY = "sinew-theme";
 const system = matchMedia("(prefers-color-scheme: dark)");
 
@@ -19,3 +21,6 @@ class Theme {
 }
 
 export const theme = new Theme();
+
+/** On a phone there is one panel at a time. */
+export const narrow = new MediaQuery("max-width: 760px");

@@ -7,6 +7,12 @@ const text = (value: unknown): string => (value === null || value === undefined 
 const named = (event: Json): string => (typeof event["name"] === "string" && event["name"] !== "" ? ` ${event["name"]}` : "");
 const action = (event: Json): string => (typeof event["name"] === "string" ? event["name"] : `action ${text(event["id"])}`);
 
+/** Bytes, or one, as people compare them with documents. */
+function hex(value: unknown): string {
+  const bytes = Array.isArray(value) ? value : [value];
+  return bytes.map((byte) => (typeof byte === "number" ? byte.toString(16).padStart(2, "0") : text(byte))).join(" ");
+}
+
 /** A flag of a robot by its name, as `cliff_left_front`. */
 export function flag(name: string): string {
   const [first = "", ...rest] = name.split("_");
@@ -90,6 +96,14 @@ export function sentence(event: Json): [Sign, string] {
       return ["info", `The IMU's calibration state is ${text(event["value"])}`];
     case "lidar_check":
       return ["info", event["check"] === "proven" ? "The lidar's check is proven: damaged frames are dropped" : "The lidar's check is not known: its frames are taken unchecked"];
+    case "lidar_state":
+      return ["info", `The lidar's state is ${hex(event["bytes"])}`];
+    case "lidar_unknown":
+      return ["info", `A frame of the lidar that no reader describes: ${hex(event["command"])} ${hex(event["payload"])}`];
+    case "compass_state":
+      return ["info", `The compass answered ${hex(event["payload"])}`];
+    case "unknown":
+      return ["info", `A frame that no document describes: ${hex(event["command"])} ${hex(event["payload"])}`];
     case "synced":
       return ["ok", "The controller answered the protocol's wake-up"];
     case "teaching":
@@ -98,6 +112,14 @@ export function sentence(event: Json): [Sign, string] {
       return on ? ["info", `Recording${named(event)} began`] : ["ok", `Recording${named(event)} ended, ${text(event["frames"])} frames`];
     case "foreign_recording":
       return ["warn", `The robot records${named(event)}, and was not asked to from here`];
+    case "recording_long":
+      return ["warn", `The recording lasts ${text(event["seconds"])} s, longer than the vendor's app lets one get`];
+    case "not_offered":
+      return ["info", `The robot does not tell ${text(event["topic"])}`];
+    case "step_refused":
+      return ["warn", `The robot refused step ${hex(event["command"])} of the opening cycle (its status ${text(event["status"])}), which goes on`];
+    case "closed":
+      return ["info", "The link is closed"];
     case "arm":
       return ["info", `Arms: ${text(event["phase"])}${named(event)}`];
     case "stop_ended":
@@ -116,8 +138,10 @@ export function sentence(event: Json): [Sign, string] {
       return ["ok", "It is known again where the robot is"];
     case "cloud_rejected":
       return ["warn", `Clouds that were not taken: ${text(event["count"])}: ${text(event["why"])}`];
-    case "walking":
-      return ["info", "Walking"];
+    case "walking": {
+      const to = event["to"] as Json | null | undefined;
+      return to ? ["info", `Walking to x ${figure(Number(to["x"]), 2)} m, y ${figure(Number(to["y"]), 2)} m`] : ["warn", "Walking, and was not asked to from here"];
+    }
     case "walk_ended":
       return event["arrived"] === true ? ["ok", "Walked to its goal"] : ["warn", `Did not reach its goal: ${text(event["why"])}`];
     case "playing":

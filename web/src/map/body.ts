@@ -15,7 +15,7 @@ export function figure(body: Body, accent: Color, ink: Color): Group {
   };
   const upright = (geometry: BufferGeometry) => geometry.rotateX(Math.PI / 2);
   const mark = (geometry: BufferGeometry, z: number) => {
-    const mesh = new Mesh(geometry, new MeshBasicMaterial({ color: accent, depthTest: false }));
+    const mesh = new Mesh(geometry, new MeshBasicMaterial({ color: body === "disc" ? accent : ink, depthTest: false }));
     mesh.position.z = z;
     mesh.renderOrder = 3;
     group.add(mesh);

@@ -3,6 +3,7 @@
 import { BufferGeometry, GLBufferAttribute, Group, Points, Sphere, type BufferAttribute, type Material, type WebGLRenderer } from "three";
 import { Blocks, PAGE, type Range, type Store } from "../lib/blocks.ts";
 import type { Frame } from "../lib/frame.ts";
+import { shared } from "./shader.ts";
 
 /** Bytes of a map's point: x, y, z, age. */
 const POINT = 8;
@@ -13,6 +14,10 @@ class Page {
   readonly points: Points;
   readonly places: WebGLBuffer;
   readonly times: WebGLBuffer;
+  /** How it is drawn, whole or one point in so many: the same buffers, read in larger strides. */
+  private readonly shapes = new Map<number, BufferGeometry>();
+  private step = 1;
+  private count = 0;
 
   constructor(
     private readonly gl: WebGL2RenderingContext,
@@ -20,10 +25,37 @@ class Page {
   ) {
     this.places = this.make(PAGE * POINT);
     this.times = this.make(PAGE * 4);
+    this.points = shape(this.geometry(1), material);
+  }
+
+  /** How many of its points are there. */
+  draw(count: number): void {
+    this.count = count;
+    this.range();
+  }
+
+  /** Draws one point in so many. */
+  thin(step: number): void {
+    if (step === this.step) return;
+    this.step = step;
+    this.points.geometry = this.geometry(step);
+    this.range();
+  }
+
+  private range(): void {
+    this.points.geometry.setDrawRange(0, Math.ceil(this.count / this.step));
+  }
+
+  private geometry(step: number): BufferGeometry {
+    const known = this.shapes.get(step);
+    if (known) return known;
+    const { gl } = this;
     const geometry = new BufferGeometry();
-    give(geometry, "position", new GLBufferAttribute(this.places, gl.UNSIGNED_SHORT, 4, 2, PAGE, true));
-    give(geometry, "born", new GLBufferAttribute(this.times, gl.FLOAT, 1, 4, PAGE));
-    this.points = shape(geometry, material);
+    give(geometry, "position", strided(new GLBufferAttribute(this.places, gl.UNSIGNED_SHORT, 4, 2, PAGE, true), step));
+    give(geometry, "born", strided(new GLBufferAttribute(this.times, gl.FLOAT, 1, 4, PAGE), step));
+    geometry.boundingSphere = new Sphere();
+    this.shapes.set(step, geometry);
+    return geometry;
   }
 
   write(start: number, points: Uint16Array, time: number): void {
@@ -50,7 +82,7 @@ class Page {
   }
 
   dispose(): void {
-    this.points.geometry.dispose();
+    this.shapes.forEach((geometry) => geometry.dispose());
     this.points.removeFromParent();
     this.gl.deleteBuffer(this.places);
     this.gl.deleteBuffer(this.times);
@@ -95,6 +127,12 @@ export class MapPoints implements Store {
     this.blocks.take(frame.points);
   }
 
+  /** Draws one point in so many, larger by as much. */
+  thin(step: number): void {
+    shared.grain.value = Math.sqrt(step);
+    this.pages.forEach((page) => page.thin(step));
+  }
+
   clear(): void {
     this.epoch = null;
     this.blocks.clear();
@@ -110,7 +148,7 @@ export class MapPoints implements Store {
   }
 
   draw(page: number, count: number): void {
-    this.pages[page]?.points.geometry.setDrawRange(0, count);
+    this.pages[page]?.draw(count);
   }
 
   move({ page, start, count }: Range, to: number, at: number): void {
@@ -182,8 +220,15 @@ export class CloudPoints {
 }
 
 /** three.js takes buffers of the GPU's own; its types do not say so. */
-function give(geometry: BufferGeometry, name: string, attribute: GLBufferAttribute): void {
-  geometry.setAttribute(name, attribute as unknown as BufferAttribute);
+function give(geometry: BufferGeometry, name: string, attribute: object): void {
+  geometry.setAttribute(name, attribute as BufferAttribute);
+}
+
+/** One element in so many of a buffer, as three.js reads one that is interleaved with others. */
+function strided(buffer: GLBufferAttribute, step: number): object {
+  if (step === 1) return buffer;
+  const data = Object.assign(buffer, { stride: buffer.itemSize * step });
+  return { isInterleavedBufferAttribute: true, data, itemSize: buffer.itemSize, offset: 0, normalized: buffer.normalized, count: Math.ceil(PAGE / step) };
 }
 
 function shape(geometry: BufferGeometry, material: Material): Points {

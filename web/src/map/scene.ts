@@ -1,19 +1,26 @@
 // The map as a scene: points, ground, robot, way, measure. It is drawn when something has changed.
 
 import {
-  AmbientLight, BufferAttribute, BufferGeometry, Color, DirectionalLight, DynamicDrawUsage, Group, Line, LineBasicMaterial,
-  LineSegments, MathUtils, Object3D, OrthographicCamera, PerspectiveCamera, Points, PointsMaterial, Scene as Three, Vector3,
-  WebGLRenderer, WebGLRenderTarget, type RawShaderMaterial,
+  AmbientLight, Color, DirectionalLight, Group, Object3D, Scene as Three, Vector3, WebGLRenderer, type LineBasicMaterial,
+  type RawShaderMaterial,
 } from "three";
-import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
 import type { Frame, Pose } from "../lib/frame.ts";
 import type { Spot } from "../lib/scan.ts";
 import { figure, type Body } from "./body.ts";
-import { Way } from "./way.ts";
+import { Drawing } from "./drawing.ts";
+import { Target, type Goal } from "./goal.ts";
+import { Grid } from "./grid.ts";
 import { CloudPoints, MapPoints } from "./points.ts";
+import { Ruler, type Measure } from "./ruler.ts";
 import { pointMaterial, shared, type Colouring } from "./shader.ts";
+import { Sight } from "./sight.ts";
+import { Views, type Box, type View } from "./views.ts";
+import { Way } from "./way.ts";
 
-export type View = "orbit" | "top" | "follow";
+export type { Goal, View };
+
+/** What a click means. */
+export type Tool = "look" | "measure" | "goal";
 
 export interface Readout {
   points: number;
@@ -22,10 +29,12 @@ export interface Readout {
   frames: number;
   /** JavaScript of the last picture, ms: of drawing, and of taking what came since the one before. */
   script: number;
+  /** What the last picture took until the GPU had finished it, ms; it has one point in `step`. */
+  took: number;
+  step: number;
   /** Pixels of a metre at the point looked at. */
   pixels: number;
-  /** Where the measure's ends are in the picture, and how far apart. */
-  measure: { a: [number, number]; b: [number, number] | null; metres: number; delta: [number, number, number] } | null;
+  measure: Measure | null;
 }
 
 export interface Settings {
@@ -41,52 +50,52 @@ export interface Settings {
   scan: boolean;
 }
 
-type Box = { min: [number, number, number]; max: [number, number, number] };
+export interface Listener {
+  told(readout: Readout): void;
+  /** What was kept on the GPU is gone, and has to be asked for again. */
+  lost(): void;
+  /** A place was chosen; `done` when it was let go. */
+  goal(goal: Goal, done: boolean): void;
+}
 
 /** Clouds that are shown while there is no map of them. */
 const CLOUDS = 50;
 /** What a cloud's point is taken to be as wide as, m. */
 const CLOUD_CELL = 0.035;
-const SCAN = 2048;
 /** How often colours that stand for ages are renewed, ms. */
 const AGEING = 2000;
-/** Pixels around a click in which a point is looked for. */
-const REACH = 15;
+/** Pixels that a click may be off from where it was pressed: what is dragged further turns the view. */
+const STEADY = 4;
 
 export class Scene {
   readonly renderer: WebGLRenderer;
   private readonly scene = new Three();
-  private readonly perspective = new PerspectiveCamera(42, 1, 0.05, 400);
-  private readonly flatCamera = new OrthographicCamera(-1, 1, 1, -1, -100, 200);
-  private readonly controls: OrbitControls;
-  private readonly topControls: OrbitControls;
-  private view: View = "orbit";
+  private readonly views: Views;
+  private readonly drawing: Drawing;
   private readonly map: MapPoints;
   private readonly mapMaterial: RawShaderMaterial;
   private readonly clouds: CloudPoints;
-  private readonly grid = new LineSegments(new BufferGeometry(), new LineBasicMaterial({ transparent: true, opacity: 0.35 }));
+  private readonly grid = new Grid();
   private readonly way = new Way();
-  private readonly scan: Points;
+  private readonly target = new Target();
+  private readonly ruler = new Ruler();
+  private readonly sight = new Sight();
   private robot: Group = new Group();
   /** What stands on the ground: clouds are measured from the robot's head. */
   private readonly floor = new Group();
-  private readonly ruler = new Line(new BufferGeometry(), new LineBasicMaterial({ depthTest: false, transparent: true }));
-  private marks: Vector3[] = [];
-  private measuring = false;
-  private queued = false;
+  private tool: Tool = "look";
+  private pressed: [number, number] | null = null;
   private script = 0;
   private taking = 0;
   private frames = 0;
   private flat = false;
   private isMap = false;
   private placed: Pose | null = null;
+  /** Where the robot was seen last. */
+  private seen: Pose | null = null;
   private fitted = false;
-  /** How wide it was when it was brought into view, m. */
-  private fittedTo = 0;
-  private touched = false;
   private bounds: Box | null = null;
   private settings: Settings | null = null;
-  private readonly target = new WebGLRenderTarget(2 * REACH + 1, 2 * REACH + 1);
   private readonly observer: ResizeObserver;
   private accent = new Color();
   private ink = new Color();
@@ -97,65 +106,46 @@ export class Scene {
 
   constructor(
     private readonly canvas: HTMLCanvasElement,
-    private readonly told: (readout: Readout) => void,
-    /** What was kept on the GPU is gone, and has to be asked for again. */
-    private readonly lost: () => void,
+    private readonly listener: Listener,
   ) {
     Object3D.DEFAULT_UP.set(0, 0, 1);
     this.renderer = new WebGLRenderer({ canvas, antialias: true, powerPreference: "high-performance" });
     this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
     const gl = this.renderer.getContext() as WebGL2RenderingContext;
+    this.drawing = new Drawing(gl, (choose) => this.draw(choose), () => this.listener.told(this.readout()));
+    this.views = new Views(canvas, () => this.drawing.turn());
     this.mapMaterial = pointMaterial(true, [0, 0, 0], 0.05, 0.05, false);
     this.map = new MapPoints(gl, this.mapMaterial);
     this.clouds = new CloudPoints(this.renderer, ({ origin, unit }) => pointMaterial(false, origin, unit, CLOUD_CELL, false), CLOUDS);
-    for (const camera of [this.perspective, this.flatCamera]) camera.up.set(0, 0, 1);
-    this.flatCamera.up.set(0, 1, 0);
-    this.perspective.position.set(5, -9, 8);
-    this.flatCamera.position.set(0, 0, 50);
-    this.flatCamera.zoom = 0.12;
-    this.controls = new OrbitControls(this.perspective, canvas);
-    this.topControls = new OrbitControls(this.flatCamera, canvas);
-    this.topControls.enableRotate = false;
-    this.topControls.mouseButtons = { LEFT: 2, MIDDLE: 1, RIGHT: 2 };
-    this.topControls.touches = { ONE: 1, TWO: 2 };
-    this.topControls.enabled = false;
-    this.controls.maxPolarAngle = Math.PI / 2 - 0.02;
-    for (const controls of [this.controls, this.topControls]) {
-      controls.zoomToCursor = true;
-      controls.addEventListener("change", () => this.invalidate());
-      controls.addEventListener("start", () => (this.touched = true));
-    }
-    const places = new BufferAttribute(new Float32Array(SCAN * 3), 3).setUsage(DynamicDrawUsage);
-    this.scan = new Points(new BufferGeometry().setAttribute("position", places), new PointsMaterial({ size: 4, sizeAttenuation: false }));
-    this.scan.frustumCulled = false;
-    this.scan.geometry.setDrawRange(0, 0);
-    this.ruler.frustumCulled = false;
-    this.ruler.renderOrder = 5;
     const sun = new DirectionalLight(0xffffff, 1.6);
     sun.position.set(3, -4, 8);
-    this.floor.add(this.grid, this.way.mesh, this.scan, this.robot);
-    this.scene.add(new AmbientLight(0xffffff, 1.5), sun, this.floor, this.map.group, this.clouds.group, this.ruler);
+    this.floor.add(this.grid.lines, this.way.mesh, this.sight.points, this.robot, this.target.group);
+    this.scene.add(new AmbientLight(0xffffff, 1.5), sun, this.floor, this.map.group, this.clouds.group, this.ruler.line);
     this.robot.visible = false;
     this.observer = new ResizeObserver(() => this.resize());
     this.observer.observe(canvas.parentElement ?? canvas);
     canvas.addEventListener("webglcontextrestored", () => {
       this.clear();
-      this.lost();
+      this.listener.lost();
     });
-    canvas.addEventListener("click", (event) => this.click(event));
+    canvas.addEventListener("pointerdown", (event) => this.press(event));
+    canvas.addEventListener("pointermove", (event) => this.drag(event));
+    canvas.addEventListener("pointerup", (event) => this.release(event));
+    canvas.addEventListener("pointercancel", () => this.cancel());
+    canvas.addEventListener("dblclick", (event) => this.look(event));
     this.theme();
-    this.lines([-4, -4, 0], [4, 4, 0]);
     this.resize();
   }
 
   dispose(): void {
+    this.way.keep();
     this.observer.disconnect();
     clearInterval(this.ageing);
-    this.controls.dispose();
-    this.topControls.dispose();
+    this.drawing.end();
+    this.views.dispose();
     this.map.clear();
     this.clouds.clear();
-    this.target.dispose();
+    this.ruler.dispose();
     this.renderer.dispose();
   }
 
@@ -169,12 +159,14 @@ export class Scene {
     shared.echo.value = colour("--scan");
     const plain = (name: string) => new Color(css.getPropertyValue(name).trim() || "#888888");
     this.renderer.setClearColor(plain("--view"), 1);
-    (this.grid.material as LineBasicMaterial).color = plain("--edge");
-    this.way.mesh.material.color = plain("--accent");
-    (this.scan.material as PointsMaterial).color = plain("--scan");
-    (this.ruler.material as LineBasicMaterial).color = plain("--ink");
+    (this.grid.lines.material as LineBasicMaterial).color = plain("--edge");
+    // Among points, which have the accent's colour too, a way is plain.
+    this.way.mesh.material.color = plain(this.body === "disc" ? "--accent" : "--figure");
+    this.sight.points.material.color = plain("--scan");
+    (this.ruler.line.material as LineBasicMaterial).color = plain("--ink");
+    this.target.colour(plain("--warn"));
     this.accent = plain("--accent");
-    this.ink = plain(this.body === "disc" ? "--surface" : "--muted");
+    this.ink = plain(this.body === "disc" ? "--surface" : "--figure");
     this.setBody(this.body);
     this.invalidate();
   }
@@ -197,11 +189,9 @@ export class Scene {
   }
 
   setView(view: View): void {
-    const followed = this.view === "follow";
-    this.view = view;
-    this.controls.enabled = view !== "top";
-    this.topControls.enabled = view === "top";
-    this.touched = false;
+    const followed = this.views.view === "follow";
+    this.views.choose(view);
+    this.views.enable(this.tool !== "goal");
     if (view === "follow") this.follow(true);
     else if (followed) this.fit();
     this.invalidate();
@@ -212,9 +202,9 @@ export class Scene {
     shared.size.value = settings.size;
     this.settings = settings;
     this.level();
-    this.grid.visible = settings.grid;
+    this.grid.lines.visible = settings.grid;
     this.way.mesh.visible = settings.way;
-    this.scan.visible = settings.scan;
+    this.sight.points.visible = settings.scan;
     this.clouds.group.visible = settings.scan || !this.flat;
     clearInterval(this.ageing);
     // Ages grow also while nothing comes.
@@ -222,10 +212,16 @@ export class Scene {
     this.invalidate();
   }
 
-  setMeasuring(on: boolean): void {
-    this.measuring = on;
-    this.marks = [];
-    this.canvas.style.cursor = on ? "crosshair" : "";
+  setTool(tool: Tool): void {
+    if (tool !== "measure") this.ruler.clear();
+    this.tool = tool;
+    this.canvas.style.cursor = tool === "look" ? "" : "crosshair";
+    this.views.enable(tool !== "goal");
+    this.invalidate();
+  }
+
+  setGoal(goal: Goal | null): void {
+    this.target.show(goal);
     this.invalidate();
   }
 
@@ -246,7 +242,7 @@ export class Scene {
     }
     if (!this.fitted && this.map.count + this.clouds.count > 200) {
       this.fitted = true;
-      if (this.flat && this.view === "orbit") this.setView("top");
+      if (this.flat && this.views.view === "orbit") this.setView("top");
       this.fit();
     }
     this.invalidate();
@@ -300,30 +296,22 @@ export class Scene {
       return;
     }
     if (placed && placed.x === pose.x && placed.y === pose.y && placed.yaw === pose.yaw) return;
-    this.placed = pose;
+    [this.placed, this.seen] = [pose, pose];
     this.robot.visible = true;
     this.robot.position.set(pose.x, pose.y, 0);
     this.robot.rotation.z = pose.yaw;
     shared.robot.value.set(pose.x, pose.y, pose.z);
     this.way.extend(pose.x, pose.y);
-    if (this.view === "follow") this.follow(false);
+    if (this.views.view === "follow") this.follow(false);
     this.invalidate();
   }
 
   /** Shows a turn of a lidar, as seen from a place. */
   setScan(turn: readonly Spot[], from: Pose): void {
-    const places = this.scan.geometry.getAttribute("position") as BufferAttribute;
-    const count = Math.min(turn.length, SCAN);
-    const [cos, sin] = [Math.cos(from.yaw), Math.sin(from.yaw)];
-    for (let index = 0; index < count; index++) {
-      const [ahead = 0, left = 0] = turn[index] ?? [];
-      places.setXYZ(index, from.x + ahead * cos - left * sin, from.y + ahead * sin + left * cos, 0.01);
-    }
-    places.needsUpdate = true;
-    this.scan.geometry.setDrawRange(0, count);
-    if (!this.bounds && count > 0) {
+    this.sight.show(turn, from);
+    if (!this.bounds && turn.length > 0) {
       this.setBounds({ min: [from.x - 4, from.y - 4, 0], max: [from.x + 4, from.y + 4, 0.4] });
-      if (this.view === "orbit" && !this.touched) this.setView("top");
+      if (this.views.view === "orbit" && !this.views.touched) this.setView("top");
       this.fit();
     }
     this.invalidate();
@@ -335,101 +323,77 @@ export class Scene {
     this.isMap = false;
     this.clouds.keep = this.flat ? 1 : CLOUDS;
     this.epoch = null;
-    this.forgetWay();
+    this.sight.clear();
     this.bounds = null;
     this.fitted = false;
-    this.marks = [];
-    this.placed = null;
+    this.ruler.clear();
+    [this.placed, this.seen] = [null, null];
     this.robot.visible = false;
     this.invalidate();
   }
 
   /** What the robot saw last is not where it is seen now. */
   forgetSight(): void {
-    this.scan.geometry.setDrawRange(0, 0);
+    this.sight.clear();
     if (this.isMap) this.clouds.clear();
     this.invalidate();
   }
 
-  /** What is shown of the robot's way and sight is in another frame than what comes now. */
-  forgetWay(): void {
-    this.way.clear();
-    this.scan.geometry.setDrawRange(0, 0);
+  /** Which way is gone now: whose, and in the frame of what. Each is kept for as long as the tab is. */
+  setWay(robot: string, frame: string): void {
+    this.way.begin(robot, frame);
+    this.sight.clear();
     this.invalidate();
+  }
+
+  /** Puts the way by: the page is left. */
+  keepWay(): void {
+    this.way.keep();
   }
 
   /** Brings all into view. */
   fit(): void {
-    const { min, max } = this.bounds ?? { min: [-4, -4, 0], max: [4, 4, 1] };
-    const middle = new Vector3((min[0] + max[0]) / 2, (min[1] + max[1]) / 2, this.floor.position.z);
-    const [wide, deep] = [max[0] - min[0] + 1, max[1] - min[1] + 1];
-    this.fittedTo = Math.hypot(wide - 1, deep - 1);
-    const aspect = this.canvas.clientWidth / Math.max(1, this.canvas.clientHeight);
-    const radius = Math.hypot(wide, deep) / 2;
-    const away = radius / Math.tan(MathUtils.degToRad(this.perspective.fov / 2)) / Math.min(1, aspect);
-    this.controls.target.copy(middle);
-    this.perspective.position.copy(middle).add(new Vector3(0.42, -0.72, 0.66).normalize().multiplyScalar(away));
-    this.topControls.target.copy(middle);
-    this.flatCamera.position.set(middle.x, middle.y, 50);
-    this.flatCamera.zoom = Math.min((2 * aspect) / wide, 2 / deep) * 0.86;
-    this.flatCamera.updateProjectionMatrix();
-    this.controls.update();
-    this.topControls.update();
-    this.touched = false;
+    this.views.fit(this.bounds, this.floor.position.z);
     this.invalidate();
   }
 
-  /** A picture of what is seen. */
+  /** A picture of what is seen, with all of its points. */
   picture(): Promise<Blob | null> {
-    this.draw();
+    this.drawing.whole();
     return new Promise((done) => this.canvas.toBlob(done, "image/png"));
   }
 
   invalidate(): void {
-    if (this.queued) return;
-    this.queued = true;
-    requestAnimationFrame(() => {
-      this.queued = false;
-      this.draw();
-    });
+    this.drawing.invalidate();
   }
 
   private time(): number {
     return (performance.now() - this.began) / 1000;
   }
 
-  private get camera(): PerspectiveCamera | OrthographicCamera {
-    return this.view === "top" ? this.flatCamera : this.perspective;
-  }
-
-  private draw(): void {
-    if (this.canvas.clientWidth === 0) return;
+  private draw(choose: (points: number) => number): number | null {
+    if (this.canvas.clientWidth === 0) return null;
     const begin = performance.now();
+    const points = this.map.count + this.clouds.count;
+    this.map.thin(choose(points));
     shared.now.value = this.time();
-    this.renderer.render(this.scene, this.camera);
+    this.renderer.render(this.scene, this.views.camera);
     this.script = performance.now() - begin + this.taking;
     this.taking = 0;
     this.frames++;
-    this.told(this.readout());
+    return points;
   }
 
   private readout(): Readout {
-    const [a, b] = this.marks;
-    const place = (mark: Vector3): [number, number] => {
-      const seen = mark.clone().project(this.camera);
-      return [((seen.x + 1) / 2) * this.canvas.clientWidth, ((1 - seen.y) / 2) * this.canvas.clientHeight];
+    return {
+      points: this.isMap ? this.map.count : this.clouds.count,
+      flat: this.flat,
+      frames: this.frames,
+      script: this.script,
+      ...this.drawing.last,
+      pixels: this.views.pixels,
+      measure: this.ruler.read(this.views),
     };
-    const measure = a
-      ? {
-          a: place(a),
-          b: b ? place(b) : null,
-          metres: b ? a.distanceTo(b) : 0,
-          delta: (b ? b.clone().sub(a).toArray() : [0, 0, 0]) as [number, number, number],
-        }
-      : null;
-    const distance = this.perspective.position.distanceTo(this.controls.target);
-    const pixels = (this.camera.projectionMatrix.elements[5] * this.canvas.clientHeight) / 2 / (this.view === "top" ? 1 : distance);
-    return { points: this.isMap ? this.map.count : this.clouds.count, flat: this.flat, frames: this.frames, script: this.script, pixels, measure };
   }
 
   private resize(): void {
@@ -437,23 +401,16 @@ export class Scene {
     if (width === 0 || height === 0) return;
     this.renderer.setSize(width, height, false);
     shared.height.value = height * this.renderer.getPixelRatio();
-    this.perspective.aspect = width / height;
-    this.perspective.updateProjectionMatrix();
-    this.flatCamera.left = -width / height;
-    this.flatCamera.right = width / height;
-    this.flatCamera.updateProjectionMatrix();
-    if (!this.touched && this.bounds) this.fit();
-    this.draw();
+    this.views.resize(width, height);
+    if (!this.views.touched && this.bounds) this.fit();
+    // What was drawn is gone by the new size, and is drawn in the same task.
+    this.drawing.now();
   }
 
-  private follow(close: boolean): void {
-    if (!this.placed) return;
-    const { x, y, z } = this.placed;
-    const target = new Vector3(x, y, this.flat ? 0 : z);
-    const offset = close ? new Vector3(2.2, -3.6, 3.2) : this.perspective.position.clone().sub(this.controls.target);
-    this.controls.target.copy(target);
-    this.perspective.position.copy(target).add(offset);
-    this.controls.update();
+  private follow(near: boolean): void {
+    if (!this.seen) return;
+    const { x, y, z } = this.seen;
+    this.views.follow(new Vector3(x, y, this.flat ? 0 : z), near);
   }
 
   /** Points are not looked at: what they fill is told by the robot, or supposed around it. */
@@ -462,11 +419,11 @@ export class Scene {
     const least = (axis: 0 | 1 | 2) => Math.min(old.min[axis], box.min[axis]);
     const most = (axis: 0 | 1 | 2) => Math.max(old.max[axis], box.max[axis]);
     this.bounds = { min: [least(0), least(1), least(2)], max: [most(0), most(1), most(2)] };
-    this.lines(this.bounds.min, this.bounds.max);
+    this.grid.cover(this.bounds);
     this.level();
     const wide = ({ min, max }: Box) => Math.hypot(max[0] - min[0], max[1] - min[1]);
     // What grows stays in view, until a person has chosen another.
-    if (this.fitted && !this.touched && this.view !== "follow" && wide(this.bounds) > 1.04 * this.fittedTo) this.fit();
+    if (this.fitted && !this.views.touched && this.views.view !== "follow" && wide(this.bounds) > 1.04 * this.views.fittedTo) this.fit();
   }
 
   private level(): void {
@@ -479,71 +436,68 @@ export class Scene {
     shared.range.value.set(range[0] + from, range[1] + from);
   }
 
-  /** The ground's grid, a metre wide, somewhat larger than what is known. */
-  private lines(min: [number, number, number], max: [number, number, number]): void {
-    const [left, bottom, right, top] = [Math.floor(min[0]) - 6, Math.floor(min[1]) - 6, Math.ceil(max[0]) + 6, Math.ceil(max[1]) + 6];
-    const name = [left, bottom, right, top].join();
-    if (this.grid.name === name || (right - left) * (top - bottom) > 1e6) return;
-    this.grid.name = name;
-    const ends: number[] = [];
-    for (let x = left; x <= right; x++) ends.push(x, bottom, -0.01, x, top, -0.01);
-    for (let y = bottom; y <= top; y++) ends.push(left, y, -0.01, right, y, -0.01);
-    this.grid.geometry.dispose();
-    this.grid.geometry = new BufferGeometry().setAttribute("position", new BufferAttribute(new Float32Array(ends), 3));
-    this.grid.frustumCulled = false;
+  private press(event: PointerEvent): void {
+    if (event.button !== 0) return;
+    this.pressed = this.at(event);
+    if (this.tool !== "goal") return;
+    const place = this.views.onGround(...this.pressed, this.floor.position.z);
+    if (!place) return;
+    this.canvas.setPointerCapture(event.pointerId);
+    this.aim(this.target.press(place, this.placed?.yaw ?? 0), false);
   }
 
-  private click(event: MouseEvent): void {
-    if (!this.measuring) return;
-    const box = this.canvas.getBoundingClientRect();
-    const mark = this.pick(event.clientX - box.left, event.clientY - box.top);
-    if (!mark) return;
-    this.marks = this.marks.length === 1 ? [...this.marks, mark] : [mark];
-    this.ruler.geometry.dispose();
-    this.ruler.geometry = new BufferGeometry().setFromPoints(this.marks);
-    this.ruler.visible = this.marks.length === 2;
-    this.invalidate();
+  private drag(event: PointerEvent): void {
+    if (this.tool === "goal") this.aim(this.aimed(event), false);
   }
 
-  /** The nearest point to a place in the picture, by the depth that is drawn around it; else the ground. */
-  private pick(x: number, y: number): Vector3 | null {
-    const { camera } = this;
-    const { clientWidth: width, clientHeight: height } = this.canvas;
-    const side = 2 * REACH + 1;
-    camera.setViewOffset(width, height, x - REACH, y - REACH, side, side);
-    const others = [this.floor, this.ruler].filter(({ visible }) => visible);
-    others.forEach((other) => (other.visible = false));
-    shared.pick.value = true;
-    const old = this.renderer.getClearColor(new Color());
-    this.renderer.setClearColor(0, 0);
-    this.renderer.setRenderTarget(this.target);
-    this.renderer.clear();
-    this.renderer.render(this.scene, camera);
-    const seen = new Uint8Array(side * side * 4);
-    this.renderer.readRenderTargetPixels(this.target, 0, 0, side, side, seen);
-    this.renderer.setRenderTarget(null);
-    this.renderer.setClearColor(old, 1);
-    shared.pick.value = false;
-    others.forEach((other) => (other.visible = true));
-    camera.clearViewOffset();
-    let best: [number, number, number] | null = null;
-    let nearest = Infinity;
-    for (let row = 0; row < side; row++) {
-      for (let column = 0; column < side; column++) {
-        const at = (row * side + column) * 4;
-        const far = Math.hypot(column - REACH, row - REACH);
-        if ((seen[at + 3] ?? 0) < 128 || far >= nearest) continue;
-        nearest = far;
-        const depth = (seen[at] ?? 0) / 255 + (seen[at + 1] ?? 0) / 65_025 + (seen[at + 2] ?? 0) / 16_581_375;
-        best = [x + column - REACH, y - (row - REACH), depth];
-      }
+  private release(event: PointerEvent): void {
+    const { pressed } = this;
+    this.pressed = null;
+    if (!pressed) return;
+    const [x, y] = this.at(event);
+    if (this.tool === "goal") {
+      this.aim(this.aimed(event), true);
+      this.target.release();
+    } else if (this.tool === "measure" && Math.hypot(x - pressed[0], y - pressed[1]) <= STEADY) {
+      const mark = this.pick(x, y);
+      if (mark) this.ruler.mark(mark);
+      this.invalidate();
     }
-    const place = (px: number, py: number, depth: number) =>
-      new Vector3((px / width) * 2 - 1, 1 - (py / height) * 2, depth * 2 - 1).unproject(camera);
-    if (best) return place(...best);
-    const [from, to] = [place(x, y, 0), place(x, y, 1)];
-    const ground = this.floor.position.z;
-    const share = (from.z - ground) / (from.z - to.z);
-    return share > 0 && share < 1 ? from.lerp(to, share) : null;
+  }
+
+  private cancel(): void {
+    this.pressed = null;
+    this.target.release();
+  }
+
+  private aimed(event: PointerEvent): Goal | null {
+    const place = this.views.onGround(...this.at(event), this.floor.position.z);
+    return place && this.target.drag(place, this.placed?.yaw ?? 0);
+  }
+
+  private aim(goal: Goal | null, done: boolean): void {
+    if (!goal) return;
+    this.setGoal(goal);
+    this.listener.goal(goal, done);
+  }
+
+  /** The place that was clicked twice becomes the one that the view turns about. */
+  private look(event: MouseEvent): void {
+    if (this.tool !== "look" || this.views.view === "top") return;
+    const place = this.pick(...this.at(event));
+    if (!place) return;
+    this.views.follow(place, false);
+    this.views.touched = true;
+  }
+
+  private at(event: MouseEvent): [number, number] {
+    const box = this.canvas.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  }
+
+  /** The nearest point to a place in the picture, else the ground. */
+  private pick(x: number, y: number): Vector3 | null {
+    const point = this.ruler.pick(this.renderer, this.scene, this.views, [this.floor, this.ruler.line], x, y);
+    return point ?? this.views.onGround(x, y, this.floor.position.z);
   }
 }

@@ -13,6 +13,7 @@ uniform vec3 origin;
 uniform float span;      // metres from 0 to 65535
 uniform float cell;      // the width of what a point stands for, m
 uniform float size;
+uniform float grain;     // points are larger by this, where others are left out
 uniform float height;    // of the drawing buffer, pixels
 uniform float cut;
 uniform int colouring;
@@ -64,6 +65,9 @@ void main() {
     }
 #endif
   }
+#ifdef MAP
+  gl_PointSize *= grain;
+#endif
   if (gone || (!flat_ && place.z > cut)) gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
 }`;
 
@@ -92,6 +96,7 @@ void main() {
 /** What all points share. */
 export const shared = {
   size: { value: 1 },
+  grain: { value: 1 },
   height: { value: 1 },
   cut: { value: 1e9 },
   colouring: { value: 0 },

@@ -15,6 +15,11 @@ test("holding the joystick drives the robot, and letting go stops it", async (t)
 test("the light, the brushes and the dock reach the robot", async (t) => {
   const daemon = await Daemon.start(t);
   const page = await open(t, daemon);
+  const lamps = page.getByRole("radiogroup", { name: "LED mode" });
+  assert.equal(await lamps.getByRole("radio").count(), 19);
+  // Those that blink or breathe do so here, too; those that are steady are.
+  const moving = await lamps.getByRole("radio").evaluateAll((modes) => modes.flatMap((mode, index) => (mode.getAnimations({ subtree: true }).length > 0 ? [index] : [])));
+  assert.deepEqual(moving, [4, 5, 6, 8, 10, 11, 12, 14, 15, 16]);
   await page.getByRole("radio", { name: /^LED 17/ }).click();
   await until("the light is purple", async () => (await daemon.robot("vacuum")).state.led === 17);
   await page.getByRole("radio", { name: /^LED 17/, checked: true }).waitFor();

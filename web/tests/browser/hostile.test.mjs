@@ -26,7 +26,7 @@ test("the page's headers keep others out", async (t) => {
 
 test("pages of other origins can neither look nor command", async (t) => {
   const daemon = await Daemon.start(t, { robots: ["--vacuum", "sim:"] });
-  const context = await (await browser(t)).newContext();
+  const context = await (await browser()).newContext();
   t.after(() => context.close());
   const page = await context.newPage();
   const elsewhere = createServer((_, answer) => answer.setHeader("content-type", "text/html").end("<title>elsewhere</title>"));

@@ -1,23 +1,16 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { choose, closeBrowser, Daemon, enableDrive, open, until, Watcher } from "./harness.mjs";
+import { faults } from "./axe.mjs";
 import { WebSocket } from "./socket.mjs";
 
 after(closeBrowser);
 
-const AXE = await readFile(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 const SHOTS = fileURLToPath(new URL("../shots/", import.meta.url));
-
-/** What axe finds that matters. */
-async function faults(page) {
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate(() => globalThis.axe.run());
-  return violations.filter(({ impact }) => impact === "serious" || impact === "critical").map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target).slice(0, 4).join(" ")}`);
-}
 
 for (const colorScheme of ["light", "dark"]) {
   test(`all panels are accessible, ${colorScheme}`, async (t) => {
@@ -31,6 +24,19 @@ for (const colorScheme of ["light", "dark"]) {
       assert.deepEqual(await faults(page), [], robot);
       await page.screenshot({ path: join(SHOTS, `${robot}-${colorScheme}.png`) });
     }
+    // What opens, too.
+    const teaching = page.getByRole("region", { name: "Teaching" });
+    const opened = async (what, button, close) => {
+      await button.click();
+      assert.deepEqual(await faults(page), [], what);
+      if (close) await close();
+    };
+    await opened("Save map", page.getByRole("button", { name: "Save map" }), () => page.keyboard.press("Escape"));
+    await opened("Keys", page.getByRole("button", { name: "Keys" }), () => page.keyboard.press("Escape"));
+    await opened("Rename", teaching.getByRole("button", { name: "Rename" }).first(), () => page.keyboard.press("Escape"));
+    await opened("Delete", teaching.getByRole("button", { name: "Delete" }).first(), () => teaching.getByRole("button", { name: "Keep" }).click());
+    await opened("All counters", page.getByText("All counters").first());
+    await opened("Measure", page.getByRole("button", { name: "Measure" }));
     for (const name of ["Map", "Teaching", "Robots"]) assert.equal(await page.getByRole("region", { name, exact: true }).count(), 1, name);
     await choose(page, "vacuum");
     assert.equal(await page.getByRole("region", { name: "Drive", exact: true }).count(), 1);
@@ -76,6 +82,27 @@ test("a daemon that is gone is obvious within a second or so, and found again", 
   await until("it can be driven again", async () => (await daemon.robot("vacuum")).stopped_by === null);
 });
 
+test("a daemon that hangs is as obvious as one that is gone", async (t) => {
+  const daemon = await Daemon.start(t, { robots: ["--vacuum", "sim:"] });
+  const page = await open(t, daemon);
+  // By the page's own clock: what it takes a busy machine to look is not the page's doing.
+  await page.evaluate(() => {
+    new MutationObserver(() => {
+      if (document.querySelector(".banner")) globalThis.noticed ??= performance.now();
+    }).observe(document.body, { childList: true, subtree: true });
+  });
+  const began = await page.evaluate(() => performance.now());
+  daemon.process.kill("SIGSTOP");
+  try {
+    await page.getByRole("alert").filter({ hasText: "Connection to Sinew lost" }).waitFor();
+  } finally {
+    daemon.process.kill("SIGCONT");
+  }
+  const took = (await page.evaluate(() => globalThis.noticed)) - began;
+  assert.ok(took < 2000, `it took ${took.toFixed(0)} ms`);
+  await page.getByRole("status").filter({ hasText: "Live" }).waitFor();
+});
+
 test("of two tabs one has the controls, and the other may take them", async (t) => {
   const daemon = await Daemon.start(t);
   const [one, two] = [await open(t, daemon), await open(t, daemon)];
@@ -107,6 +134,7 @@ test("a token is asked for where one is needed, and kept for the tab", async (t)
     await page.getByRole("button", { name: "Log in" }).click();
   };
   assert.equal(await page.getByRole("region", { name: "Drive" }).count(), 0);
+  assert.deepEqual(await faults(page), [], "the login");
   await logIn("no-such-token-at-all");
   await page.getByText("This token is not right.").waitFor();
   await logIn("only-look-at-r3ad");
