@@ -137,13 +137,19 @@ impl Converter {
     /// Gives out what waits: maps that have changed since they were given out, when it is time or at the end.
     pub fn settle(&mut self, at_ns: u64, is_end: bool, mut out: impl FnMut(Topical)) {
         for (robot, known) in &mut self.robots {
-            let is_time = known
-                .map_given_ns
-                .is_none_or(|given| at_ns.saturating_sub(given) >= MAP_EVERY_NS);
+            let is_time =
+                known.map_given_ns.is_none_or(|given| at_ns.saturating_sub(given) >= MAP_EVERY_NS);
             if known.map_changed && (is_time || is_end) {
                 let seen_ns = known.map.seen_ns().unwrap_or(at_ns);
                 known.give_map(&mut Give { robot, at_ns, seen_ns, out: &mut out });
             }
+        }
+    }
+
+    /// Has all maps given out again, for those that came later.
+    pub fn again(&mut self) {
+        for known in self.robots.values_mut() {
+            known.map_changed |= known.map.seen_ns().is_some();
         }
     }
 

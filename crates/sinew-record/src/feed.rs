@@ -1,7 +1,7 @@
 //! A client of the daemon that listens to all it is asked to, and acknowledges frames as they come.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, VecDeque},
     fmt,
     io::ErrorKind,
     net::{SocketAddr, TcpStream},
@@ -11,7 +11,8 @@ use std::{
 use serde_json::{Value, json};
 use sinew_api::{DaemonMessage, FRAMES, Pong, RobotReport, Robots, frame::Frame};
 use tungstenite::{
-    Error as SocketError, HandshakeError, Message, WebSocket, client::client_with_config,
+    Error as SocketError, HandshakeError, Message, WebSocket,
+    client::client_with_config,
     protocol::{Role, WebSocketConfig},
 };
 
@@ -100,6 +101,8 @@ pub struct Feed {
     requests: u64,
     /// What a robot does not have, though it was asked for.
     missing: Vec<(String, String)>,
+    /// What was told while we still asked.
+    early: VecDeque<Told>,
 }
 
 impl Feed {
@@ -127,8 +130,14 @@ impl Feed {
         let stream = socket.get_ref();
         stream.set_read_timeout(Some(Duration::from_millis(100))).map_err(lost)?;
         stream.set_write_timeout(Some(PATIENCE)).map_err(lost)?;
-        let mut feed =
-            Feed { socket, robots: Vec::new(), ahead_ns: 0, requests: 0, missing: Vec::new() };
+        let mut feed = Feed {
+            socket,
+            robots: Vec::new(),
+            ahead_ns: 0,
+            requests: 0,
+            missing: Vec::new(),
+            early: VecDeque::new(),
+        };
         if wanted.token.is_some() || wanted.name.is_some() {
             let mut auth = json!({ "type": "Auth" });
             if let Some(token) = &wanted.token {
@@ -188,12 +197,11 @@ impl Feed {
     }
 
     /// What came next; none if that takes longer than a tenth of a second.
-    pub fn next(&mut self) -> Result<Option<Told>, Error> {
-        let message = match self.socket.read() {
-            Ok(message) => message,
-            Err(SocketError::Io(error)) if is_later(error.kind()) => return Ok(None),
-            Err(error) => return Err(lost(error)),
-        };
+    pub fn hear(&mut self) -> Result<Option<Told>, Error> {
+        if let Some(early) = self.early.pop_front() {
+            return Ok(Some(early));
+        }
+        let Some(message) = self.read()? else { return Ok(None) };
         Ok(match message {
             Message::Binary(bytes) => {
                 self.acknowledge(&bytes)?;
@@ -210,6 +218,14 @@ impl Feed {
         })
     }
 
+    fn read(&mut self) -> Result<Option<Message>, Error> {
+        match self.socket.read() {
+            Ok(message) => Ok(Some(message)),
+            Err(SocketError::Io(error)) if is_later(error.kind()) => Ok(None),
+            Err(error) => Err(lost(error)),
+        }
+    }
+
     /// Without it there would be no more frames.
     fn acknowledge(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let Ok(frame) = Frame::read(bytes) else { return Ok(()) };
@@ -221,30 +237,31 @@ impl Feed {
         self.send(&ack)
     }
 
-    /// Asks, and waits for the answer; what is told meanwhile is what a subscription begins with.
+    /// Asks, and waits for the answer; what is told meanwhile is kept.
     fn ask(&mut self, mut message: Value) -> Result<Result<Value, String>, Error> {
         self.requests += 1;
         message["req"] = self.requests.into();
         self.send(&message)?;
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {
-            let message = match self.socket.read() {
-                Ok(message) => message,
-                Err(SocketError::Io(error)) if is_later(error.kind()) => continue,
-                Err(error) => return Err(lost(error)),
-            };
-            match message {
-                Message::Text(text) => {
-                    if let Ok(DaemonMessage::Reply(reply)) = serde_json::from_str(&text)
-                        && reply.req == Some(self.requests.into())
-                    {
+            match self.read()? {
+                Some(Message::Text(text)) => match serde_json::from_str(&text) {
+                    Ok(DaemonMessage::Reply(reply)) if reply.req == Some(self.requests.into()) => {
                         return Ok(match reply.error {
                             Some(refusal) => Err(refusal.message),
                             None => Ok(reply.data.unwrap_or_default()),
                         });
                     }
+                    Ok(DaemonMessage::Event(event)) => self.early.push_back(Told::Event(event)),
+                    _ => {}
+                },
+                Some(Message::Binary(bytes)) => {
+                    self.acknowledge(&bytes)?;
+                    self.early.push_back(Told::Frame(bytes.into()));
                 }
-                Message::Binary(bytes) => self.acknowledge(&bytes)?,
+                Some(Message::Close(_)) => {
+                    return Err(Error::Lost("it closed the connection".into()));
+                }
                 _ => {}
             }
         }

@@ -178,9 +178,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// The next message; none at the end.
-    // It borrows what it reads, as no iterator may.
-    #[allow(clippy::should_implement_trait, reason = "a message borrows from the reader")]
-    pub fn next(&mut self) -> Result<Option<Message<'_>>, Error> {
+    pub fn message(&mut self) -> Result<Option<Message<'_>>, Error> {
         while self.ending.is_none() {
             let took = match self.at < self.bytes.len() {
                 true => self.in_chunk()?,
@@ -231,7 +229,9 @@ impl<R: Read> Reader<R> {
             9 => {}
             _ => return Ok(Took::End(Ending::Unfinished)),
         }
-        let Some((code, length, _)) = head(&front) else { return Ok(Took::End(Ending::Unfinished)) };
+        let Some((code, length, _)) = head(&front) else {
+            return Ok(Took::End(Ending::Unfinished));
+        };
         // What is only there for readers that jump is skipped, however long.
         let is_read = matches!(
             code,
@@ -279,10 +279,12 @@ impl<R: Read> Reader<R> {
         let mut unpacked = Vec::new();
         let read = match header.compression.as_str() {
             "" => data.as_ref().take(MAX_CHUNK + 1).read_to_end(&mut unpacked),
-            "zstd" => zstd::stream::read::Decoder::with_buffer(data.as_ref()).and_then(|mut zstd| {
-                zstd.window_log_max(WINDOW)?;
-                zstd.take(MAX_CHUNK + 1).read_to_end(&mut unpacked)
-            }),
+            "zstd" => {
+                zstd::stream::read::Decoder::with_buffer(data.as_ref()).and_then(|mut zstd| {
+                    zstd.window_log_max(WINDOW)?;
+                    zstd.take(MAX_CHUNK + 1).read_to_end(&mut unpacked)
+                })
+            }
             other => return Err(Error::Compression(other.into())),
         };
         if unpacked.len() as u64 > MAX_CHUNK {

@@ -59,7 +59,9 @@ fn weight(value: &serde_json::Value) -> usize {
     use serde_json::Value;
     32 + match value {
         Value::Array(items) => items.iter().map(weight).sum(),
-        Value::Object(members) => members.iter().map(|(key, value)| key.len() + weight(value)).sum(),
+        Value::Object(members) => {
+            members.iter().map(|(key, value)| key.len() + weight(value)).sum()
+        }
         Value::String(text) => text.len(),
         _ => 0,
     }
@@ -239,7 +241,9 @@ impl Work {
     fn take(&mut self, at_ns: u64, told: Told) {
         match told {
             Told::Event(event) => self.convert(|converter, out| converter.event(at_ns, event, out)),
-            Told::Frame(bytes) => self.convert(|converter, out| converter.frame(at_ns, &bytes, out)),
+            Told::Frame(bytes) => {
+                self.convert(|converter, out| converter.frame(at_ns, &bytes, out))
+            }
             Told::Lost(count) => {
                 lock(&self.shared.status).lost_before += count;
                 let text = format!("{count} messages were lost: the recorder reads too slowly");
@@ -277,7 +281,9 @@ impl Work {
             self.rotate();
             let text = format!("{lost} messages before this were lost: the disk took no more");
             self.convert(|converter, out| converter.note(now_ns, &text, out));
-        } else if self.options.rotation.is_due(self.segment.bytes(), self.segment.age()) {
+        } else if self.segment.is_finished()
+            || self.options.rotation.is_due(self.segment.bytes(), self.segment.age())
+        {
             self.rotate();
         }
     }
@@ -287,9 +293,10 @@ impl Work {
         let mut status = lock(&self.shared.status);
         status.bytes = self.finished_bytes + self.segment.bytes();
         status.messages = self.finished_messages + self.segment.messages();
-        let trouble = written.as_ref().err().map(|error| {
-            format!("cannot write {}: {error}", self.segment.path().display())
-        });
+        let trouble = written
+            .as_ref()
+            .err()
+            .map(|error| format!("cannot write {}: {error}", self.segment.path().display()));
         match (&status.trouble, &trouble) {
             (None, Some(trouble)) => tracing::warn!("{trouble}; it is tried again and again"),
             (Some(_), None) => tracing::warn!("{} is written again", self.shown()),

@@ -57,7 +57,7 @@ pub struct Summary {
 pub fn summary(source: impl Read) -> Result<Summary, Error> {
     let mut reader = Reader::new(source)?;
     let mut topics: BTreeMap<String, TopicStats> = BTreeMap::new();
-    while let Some(message) = reader.next()? {
+    while let Some(message) = reader.message()? {
         let channel = &message.channel;
         let stats = match topics.get_mut(&channel.topic) {
             Some(stats) => stats,
@@ -107,10 +107,8 @@ impl<R: Read> LinkMessages<R> {
     }
 
     /// The next of them.
-    // Errors are not items: after one there is nothing more.
-    #[allow(clippy::should_implement_trait, reason = "it fails")]
-    pub fn next(&mut self) -> Result<Option<LinkMessage>, Error> {
-        while let Some(message) = self.reader.next()? {
+    pub fn message(&mut self) -> Result<Option<LinkMessage>, Error> {
+        while let Some(message) = self.reader.message()? {
             let is_text = match message.channel.kind() {
                 Some(Kind::Text) => true,
                 Some(Kind::Binary) => false,

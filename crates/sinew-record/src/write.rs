@@ -59,6 +59,7 @@ pub struct Segment {
     messages: u64,
     /// Messages in chunks that the file does not have yet.
     waiting: u64,
+    finished: bool,
 }
 
 struct Channel {
@@ -112,6 +113,7 @@ impl Segment {
             begun: Instant::now(),
             messages: 0,
             waiting: 0,
+            finished: false,
         })
     }
 
@@ -142,7 +144,7 @@ impl Segment {
 
     /// Whether there is no room for a message, since the disk does not take those before.
     pub fn is_full(&self) -> bool {
-        self.pending.len() >= PENDING
+        self.finished || self.pending.len() >= PENDING
     }
 
     /// Takes a message.
@@ -188,33 +190,31 @@ impl Segment {
 
     /// Ends the chunk and writes all that waits. Where that fails, it waits on.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush().map_err(io::Error::other)?;
-        self.tail.take(&mut self.pending);
-        self.write()?;
-        self.waiting = 0;
-        Ok(())
+        if !self.finished {
+            self.writer.flush().map_err(io::Error::other)?;
+        }
+        self.write()
     }
 
-    /// Writes index and summary behind the last chunk: the file is whole. `about` is kept in it.
+    /// Writes index and summary behind the last chunk: the file is whole. `about` is kept in it. Where that
+    /// fails it may be asked again, and takes no more messages.
     pub fn finish(&mut self, about: BTreeMap<String, String>) -> io::Result<()> {
-        // It is not asked twice; what failed is written again.
-        if !self.is_finished() {
+        if !self.finished {
             let metadata = Metadata { name: "sinew".into(), metadata: about };
             self.writer.write_metadata(&metadata).map_err(io::Error::other)?;
             self.writer.finish().map_err(io::Error::other)?;
+            self.finished = true;
         }
-        self.tail.take(&mut self.pending);
-        self.write()?;
-        self.waiting = 0;
-        Ok(())
+        self.write()
     }
 
-    fn is_finished(&self) -> bool {
-        // The file's end is its beginning again.
-        self.pending.ends_with(mcap::MAGIC) && self.written + self.pending.len() as u64 > 16
+    /// Whether it takes no more messages.
+    pub fn is_finished(&self) -> bool {
+        self.finished
     }
 
     fn write(&mut self) -> io::Result<()> {
+        self.tail.take(&mut self.pending);
         if self.pending.is_empty() {
             return Ok(());
         }
@@ -228,6 +228,7 @@ impl Segment {
             return Err(error);
         }
         self.written += self.pending.len() as u64;
+        self.waiting = 0;
         self.pending.clear();
         // What was large once need not stay so.
         self.pending.shrink_to(CHUNK as usize);

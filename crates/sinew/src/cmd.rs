@@ -22,6 +22,8 @@ mod inspect;
 mod man;
 #[cfg(feature = "g1")]
 mod map;
+#[cfg(feature = "mcap")]
+mod record;
 #[cfg(feature = "daemon")]
 mod robots;
 #[cfg(feature = "daemon")]
@@ -84,6 +86,8 @@ pub(crate) enum Command {
     Teach(teach::Args),
     #[cfg(feature = "g1")]
     Map(map::Args),
+    #[cfg(feature = "mcap")]
+    Record(record::Args),
     #[cfg(feature = "g1")]
     Discover(discover::Args),
     #[cfg(feature = "daemon")]
@@ -149,6 +153,8 @@ impl Command {
             Command::Teach(args) => teach::run(&args, json),
             #[cfg(feature = "g1")]
             Command::Map(args) => map::run(&args, json),
+            #[cfg(feature = "mcap")]
+            Command::Record(args) => record::run(&args, json),
             #[cfg(feature = "g1")]
             Command::Discover(args) => discover::run(&args, json),
             #[cfg(feature = "daemon")]

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use foxglove::messages::{
-    Grid, PointCloud, Timestamp, Vector2, packed_element_field::NumericType,
-};
+use foxglove::messages::{Grid, PointCloud, Timestamp, Vector2, packed_element_field::NumericType};
 use sinew_api::frame::Frame;
 
 use super::{fields, pose};

@@ -5,9 +5,7 @@
 //! ROBOT/map -> ROBOT/base                      a robot that knows its place in its map
 //! ```
 
-use foxglove::messages::{
-    FrameTransform, FrameTransforms, Pose, PoseInFrame, Quaternion, Vector3,
-};
+use foxglove::messages::{FrameTransform, FrameTransforms, Pose, PoseInFrame, Quaternion, Vector3};
 use serde_json::Value;
 use sinew_robot::mapping;
 

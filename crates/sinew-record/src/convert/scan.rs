@@ -63,8 +63,7 @@ pub(super) fn scan(
             false => (angle, distance),
         };
         let bin = (angle.rem_euclid(TAU) / TAU * BINS as f64).round() as usize % BINS;
-        // A range that is not a number is not less than any.
-        if !(ranges[bin] <= distance) {
+        if ranges[bin].is_nan() || distance < ranges[bin] {
             ranges[bin] = distance;
             intensities[bin] = point[2].as_f64().unwrap_or(0.0);
         }

@@ -2,6 +2,8 @@
 
 mod extract;
 mod list;
+#[cfg(feature = "mcap")]
+mod recording;
 mod text;
 
 use std::{
@@ -125,6 +127,10 @@ fn inspect(
     page: &mut Page,
 ) -> anyhow::Result<()> {
     let name = file.display().to_string();
+    #[cfg(feature = "mcap")]
+    if recording::is_one(file) {
+        return recording::show(file, json);
+    }
     let read = Rc::new(Cell::new(0));
     let (source, length) = open(file, &read)?;
     let capture = Capture::open(source).with_context(|| name.clone())?;
