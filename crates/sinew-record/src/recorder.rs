@@ -15,7 +15,7 @@ use sinew_api::Event;
 use crate::{Converter, Rotation, Segment, Topical};
 
 /// Bytes that wait to be written, at most.
-const QUEUE: usize = 64 << 20;
+const QUEUE: usize = 32 << 20;
 /// A recorder that is killed has lost what came since.
 const FLUSH: Duration = Duration::from_millis(500);
 

@@ -22,7 +22,7 @@ use crate::{Kind, Topical};
 /// What a chunk takes before it is packed; after a second it is written, however small.
 const CHUNK: u64 = 1 << 20;
 /// Bytes that wait for a disk, at most.
-const PENDING: usize = 64 << 20;
+const PENDING: usize = 32 << 20;
 
 /// When a new file is begun.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -52,6 +52,8 @@ mod messages;
 #[cfg(all(feature = "g1", feature = "tools"))]
 mod pages;
 mod pause;
+#[cfg(all(feature = "capture", feature = "maps", feature = "mcap", feature = "webrtc"))]
+mod record;
 #[cfg(feature = "webrtc")]
 mod recording;
 mod refusals;
