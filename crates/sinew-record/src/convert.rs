@@ -8,7 +8,7 @@
 //! | `/ROBOT/joints` | `sensors/joints` | foxglove.JointStates |
 //! | `/ROBOT/scan` | `sensors/lidar` | foxglove.LaserScan |
 //! | `/ROBOT/cloud` | `cloud` | foxglove.PointCloud |
-//! | `/ROBOT/map` | `map`, whole, as it is every two seconds | foxglove.Grid if it is flat, else PointCloud |
+//! | `/ROBOT/map` | `map`, whole, every two seconds at most | foxglove.Grid if it is flat, else PointCloud |
 //! | `/ROBOT/messages/text`, `…/binary` | `messages` | none: as they came |
 //! | `/recorder/log` | what was lost | foxglove.Log |
 
@@ -33,8 +33,10 @@ use sinew_robot::trajectory::G1_ARMS;
 use self::{map::Map, pose::Frames, scan::Mounting};
 use crate::{Kind, Topical};
 
-/// A map is given out whole at most so often.
+/// A map is given out whole at most so often, and less often the larger it is: so many nanoseconds a byte, which
+/// is 200 kB a second.
 const MAP_EVERY_NS: u64 = 2_000_000_000;
+const MAP_NS_PER_BYTE: u64 = 5_000;
 /// Where what concerns the recording itself is told.
 const OWN_LOG: &str = "/recorder/log";
 
@@ -52,8 +54,8 @@ struct Known {
     frames: Frames,
     mounting: Mounting,
     map: Map,
-    /// When its map was given out last, and whether it has changed since.
-    map_given_ns: Option<u64>,
+    /// When its map may be given out again, and whether it has changed since it was.
+    map_due_ns: u64,
     map_changed: bool,
 }
 
@@ -117,10 +119,7 @@ impl Converter {
             FrameKind::Map => {
                 known.map_changed |= known.map.take(&frame);
                 // Often enough to watch, seldom enough that a file is not made of maps.
-                let is_time = known
-                    .map_given_ns
-                    .is_none_or(|given| at_ns.saturating_sub(given) >= MAP_EVERY_NS);
-                if known.map_changed && is_time {
+                if known.map_changed && at_ns >= known.map_due_ns {
                     known.give_map(&mut give);
                 }
             }
@@ -137,9 +136,7 @@ impl Converter {
     /// Gives out what waits: maps that have changed since they were given out, when it is time or at the end.
     pub fn settle(&mut self, at_ns: u64, is_end: bool, mut out: impl FnMut(Topical)) {
         for (robot, known) in &mut self.robots {
-            let is_time =
-                known.map_given_ns.is_none_or(|given| at_ns.saturating_sub(given) >= MAP_EVERY_NS);
-            if known.map_changed && (is_time || is_end) {
+            if known.map_changed && (at_ns >= known.map_due_ns || is_end) {
                 let seen_ns = known.map.seen_ns().unwrap_or(at_ns);
                 known.give_map(&mut Give { robot, at_ns, seen_ns, out: &mut out });
             }
@@ -174,19 +171,24 @@ impl Converter {
 
 impl Known {
     fn give_map(&mut self, give: &mut Give<'_>) {
-        (self.map_given_ns, self.map_changed) = (Some(give.at_ns), false);
+        self.map_changed = false;
+        let mut bytes = 0;
         match self.map.is_flat() {
             true => {
                 let grid = self.map.grid(&pose::map_frame(give.robot), timestamp(give.seen_ns));
                 if let Some(grid) = grid {
+                    bytes = grid.data.len() as u64;
                     give.protobuf("map", Kind::Grid, &grid);
                 }
             }
             false => {
                 let cloud = self.map.cloud(&pose::map_frame(give.robot), timestamp(give.seen_ns));
+                bytes += cloud.data.len() as u64;
                 give.protobuf("map", Kind::PointCloud, &cloud);
             }
         }
+        let pause = MAP_EVERY_NS.max(bytes.saturating_mul(MAP_NS_PER_BYTE));
+        self.map_due_ns = give.at_ns.saturating_add(pause);
     }
 }
 

@@ -10,6 +10,7 @@ use std::{
 
 use serde_json::{Value, json};
 use sinew_api::{DaemonMessage, FRAMES, Pong, RobotReport, Robots, frame::Frame};
+use sinew_robot::capability::Capability;
 use tungstenite::{
     Error as SocketError, HandshakeError, Message, WebSocket,
     client::client_with_config,
@@ -51,8 +52,11 @@ impl Wanted {
         let wanted = self.topics.iter().map(String::as_str);
         let usual = USUAL.iter().copied().filter(|_| self.topics.is_empty());
         let mut topics = BTreeSet::new();
+        let maps = robot.capabilities.contains(&Capability::Mapping);
         for topic in wanted.chain(usual) {
             match topic {
+                // What is not asked for by name is not missed.
+                "cloud" | "map" if !maps && self.topics.is_empty() => {}
                 "sensors" => {
                     topics.extend(robot.sensors.iter().map(|group| format!("sensors/{group}")));
                 }

@@ -23,6 +23,15 @@ use crate::{
     support::{Dir, Process, await_robots, run, sinew, until},
 };
 
+/// Says what the daemon logged, if the test fails.
+impl Drop for Rig {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("the daemon's log:\n{}", self.daemon.errors());
+        }
+    }
+}
+
 /// A daemon with a simulated vacuum and G1.
 pub(crate) struct Rig {
     pub(crate) dir: Dir,
@@ -101,7 +110,7 @@ fn a_recording_of_two_robots_is_read_by_python_and_by_all_of_ours() {
     until("all topics", || {
         let bytes = fs::read(&path).ok()?;
         let there = stored::summary(&bytes[..]).ok()?;
-        wanted.iter().all(|topic| count(&there, topic) > 3).then_some(())
+        wanted.iter().all(|topic| count(&there, topic) > 0).then_some(())
     });
     recorder.signal("INT");
     let said = recorder.wait().ok().json();
@@ -193,7 +202,6 @@ fn a_recorder_that_does_not_read_slows_no_client_and_what_it_lost_is_counted() {
     let mut recorder = rig.record(&["run.mcap", "--json"]);
     until("a file", || rig.dir.join("run.mcap").exists().then_some(()));
     recorder.signal("STOP");
-    // Twelve seconds are more than the daemon and the system keep for a client.
     let mut client = Lines::connect(rig.server());
     let begin = std::time::Instant::now();
     let mut slowest = Duration::ZERO;
