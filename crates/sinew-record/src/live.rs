@@ -19,7 +19,7 @@ use std::{
 };
 
 use foxglove::{ChannelBuilder, Context, PartialMetadata, RawChannel, WebSocketServerHandle};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::{
     Converter, Kind, Topical,
@@ -84,6 +84,7 @@ impl Live {
         let address = listener.local_addr()?;
         listener.set_nonblocking(true)?;
         let runtime = Builder::new_multi_thread()
+            // One only: see `Work::channel`.
             .worker_threads(1)
             .thread_name("foxglove")
             .on_thread_start(options.on_thread)
@@ -96,10 +97,12 @@ impl Live {
         let gate = gate::Gate::new(options, inner, Arc::clone(&shared));
         runtime.spawn(gate.run(listener));
         let ours = Arc::clone(&shared);
+        let handle = runtime.handle().clone();
         let work = move || {
             on_thread();
             let wanted = Wanted { topics, ..Wanted::default() };
-            Work { context, shared: ours, channels: HashMap::new() }.run(&connect, &wanted);
+            Work { context, shared: ours, channels: HashMap::new(), server: handle }
+                .run(&connect, &wanted);
         };
         let thread = thread::Builder::new().name("foxglove-feed".into()).spawn(work)?;
         let (server, runtime) = (Some(server), Some(runtime));
@@ -174,6 +177,8 @@ struct Work {
     context: Arc<Context>,
     shared: Arc<Shared>,
     channels: HashMap<(String, Kind), Arc<RawChannel>>,
+    /// Where the SDK's server runs.
+    server: Handle,
 }
 
 impl Work {
@@ -233,21 +238,30 @@ impl Work {
         let key = (topical.topic.clone(), topical.kind);
         let channel = match self.channels.get(&key) {
             Some(channel) => channel,
-            None => {
-                let built = ChannelBuilder::new(&topical.topic)
-                    .context(&self.context)
-                    .message_encoding(topical.kind.encoding())
-                    .schema(topical.kind.schema())
-                    .build_raw();
-                match built {
-                    Ok(channel) => self.channels.entry(key).or_insert(channel),
-                    Err(error) => {
-                        tracing::debug!("{}: {error}", topical.topic);
-                        return;
-                    }
-                }
-            }
+            None => match self.channel(topical) {
+                Some(channel) => self.channels.entry(key).or_insert(channel),
+                None => return,
+            },
         };
         channel.log_with_meta(&topical.data, PartialMetadata::with_log_time(topical.log_ns));
+    }
+
+    /// Makes a channel on the server's only thread: the SDK tells clients of it before it takes their
+    /// subscriptions, so that one that is quick would be refused if the thread that hears it were another.
+    fn channel(&self, topical: &Topical) -> Option<Arc<RawChannel>> {
+        let builder = ChannelBuilder::new(&topical.topic)
+            .context(&self.context)
+            .message_encoding(topical.kind.encoding())
+            .schema(topical.kind.schema());
+        let built = self.server.spawn(async move { builder.build_raw() });
+        match self.server.block_on(built) {
+            Ok(Ok(channel)) => Some(channel),
+            Ok(Err(error)) => {
+                tracing::debug!("{}: {error}", topical.topic);
+                None
+            }
+            // The server has ended.
+            Err(_) => None,
+        }
     }
 }
