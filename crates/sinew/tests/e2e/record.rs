@@ -197,7 +197,7 @@ fn a_recorder_that_is_killed_has_lost_a_second_at_most() {
 }
 
 #[test]
-fn a_recorder_that_does_not_read_slows_no_client_and_what_it_lost_is_counted() {
+fn a_recorder_that_does_not_read_slows_no_client_and_its_file_is_whole() {
     let rig = Rig::start(&[]);
     let mut recorder = rig.record(&["run.mcap", "--json"]);
     until("a file", || rig.dir.join("run.mcap").exists().then_some(()));
