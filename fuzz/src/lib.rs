@@ -12,6 +12,7 @@ pub mod explain;
 pub mod g1;
 pub mod gd32;
 pub mod map;
+pub mod mcap;
 pub mod motion;
 mod mutation;
 pub mod sangam;
@@ -48,6 +49,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "session", seeds: session::seeds, exercise: session::exercise },
     Target { name: "sangam", seeds: sangam::seeds, exercise: sangam::exercise },
     Target { name: "map", seeds: map::seeds, exercise: map::exercise },
+    Target { name: "mcap", seeds: mcap::seeds, exercise: mcap::exercise },
     Target { name: "capture", seeds: capture::seeds, exercise: capture::exercise },
     Target { name: "explain", seeds: explain::seeds, exercise: explain::exercise },
 ];

@@ -1,4 +1,4 @@
-//! Benches: the codecs, the reduction of recordings, maps and captures, with numpy to compare against
+//! Benches: the codecs, the reduction of recordings, maps, captures and recorders, with numpy to compare against
 //! where it can be had, a map to WebSockets, the daemon, then the dashboard where there is a browser.
 
 use std::{env, path::PathBuf, process::Command};
@@ -27,6 +27,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         ("sinew-robot", "maps"),
         ("sinew-server", "map"),
         ("sinew-capture", "inspect"),
+        ("sinew-record", "record"),
     ] {
         let mut bench = cargo(["bench", "-p", package, "--bench", name, "--"]);
         if let Some(python) = &python {

@@ -39,6 +39,13 @@ const FEATURE_SETS: &[FeatureSet] = &[
         features: "sinew/daemon,sinew/sim",
         tests: Some(SMALLER),
     },
+    // What the default build leaves out; the crate's own tests are the workspace's.
+    FeatureSet {
+        name: "record",
+        packages: &["sinew", "sinew-io"],
+        features: "sinew/capture,sinew/foxglove,sinew/maps,sinew/sim,sinew/webrtc",
+        tests: Some(RECORD),
+    },
 ];
 
 struct FeatureSet {
@@ -54,6 +61,8 @@ const ALL: &str = "all()";
 /// does not hang on what a build has; the default one is tested with all of it.
 const SMALLER: &str = "not (binary(e2e) & test(/^(attack|browser|doctor|drishti|examples|messages|\
                        screens|strangers|tokens|unread|vanish|widths)::/))";
+
+const RECORD: &str = "binary(e2e) & test(/^record::/) + binary(sinew) & test(/^cmd::record::/)";
 
 impl FeatureSet {
     /// What chooses it for any of cargo's commands.

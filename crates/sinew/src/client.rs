@@ -76,7 +76,7 @@ impl Daemon {
     }
 
     /// The token that was given.
-    #[cfg(feature = "g1")]
+    #[cfg(any(feature = "g1", feature = "mcap"))]
     pub(crate) fn token(&self) -> Option<&str> {
         self.token.as_deref()
     }
@@ -88,9 +88,17 @@ impl Daemon {
     /// Connects to do something that takes this capability: a robot in this process is of a kind
     /// that has it.
     pub(crate) fn connect_for(&self, needed: Option<Capability>) -> anyhow::Result<Client> {
-        let robot = self.link.as_ref().map(|link| link.entry(needed)).transpose()?;
         // Maps are given out by HTTP.
-        let http = needed == Some(Capability::Mapping);
+        self.connect_with(needed, needed == Some(Capability::Mapping))
+    }
+
+    /// Connects; a daemon in this process has HTTP where that is wanted.
+    pub(crate) fn connect_with(
+        &self,
+        needed: Option<Capability>,
+        http: bool,
+    ) -> anyhow::Result<Client> {
+        let robot = self.link.as_ref().map(|link| link.entry(needed)).transpose()?;
         let daemon = robot.map(|robot| Running::start(robot, http)).transpose()?;
         let stream = match &daemon {
             Some(daemon) => TcpStream::connect(daemon.lines())?,

@@ -22,6 +22,8 @@ pub(crate) mod inspect;
 mod man;
 #[cfg(feature = "g1")]
 mod map;
+#[cfg(feature = "mcap")]
+mod record;
 #[cfg(all(feature = "capture", feature = "daemon"))]
 mod replay;
 #[cfg(feature = "daemon")]
@@ -92,6 +94,8 @@ pub(crate) enum Command {
     Teach(teach::Args),
     #[cfg(feature = "g1")]
     Map(map::Args),
+    #[cfg(feature = "mcap")]
+    Record(record::Args),
     #[cfg(feature = "g1")]
     Discover(discover::Args),
     #[cfg(feature = "daemon")]
@@ -161,6 +165,8 @@ impl Command {
             Command::Teach(args) => teach::run(&args, json),
             #[cfg(feature = "g1")]
             Command::Map(args) => map::run(&args, json),
+            #[cfg(feature = "mcap")]
+            Command::Record(args) => record::run(&args, json),
             #[cfg(feature = "g1")]
             Command::Discover(args) => discover::run(&args, json),
             #[cfg(feature = "daemon")]

@@ -94,6 +94,9 @@ pub(crate) struct Server {
     pub(crate) http: Port,
     /// SangamIO's later interface.
     pub(crate) sangam: Port,
+    /// Foxglove's protocol.
+    #[cfg(feature = "foxglove")]
+    pub(crate) foxglove: Port,
     pub(crate) token_file: Option<PathBuf>,
     /// Lets `tcp` and `sangam` listen further than loopback without a token.
     pub(crate) legacy_open: bool,
@@ -219,6 +222,8 @@ impl Default for Server {
             lines: local(5556),
             http: local(8787),
             sangam: Port(None),
+            #[cfg(feature = "foxglove")]
+            foxglove: Port(None),
             token_file: None,
             legacy_open: false,
             legacy_hold_ms: 2000,

@@ -30,6 +30,11 @@ fn gd32_holds_for_seeds_and_2000_mutations() {
 }
 
 #[test]
+fn mcap_holds_for_seeds_and_2000_mutations() {
+    holds("mcap");
+}
+
+#[test]
 fn capture_holds_for_seeds_and_2000_mutations() {
     holds("capture");
 }

@@ -18,6 +18,11 @@ use sinew_robot::{
 use sinew_wire::slam;
 
 use super::Link;
+#[cfg(feature = "mcap")]
+use recording::Mcap;
+
+#[cfg(feature = "mcap")]
+mod recording;
 
 /// No channel carries a longer message.
 const LONGEST: usize = 256 << 10;
@@ -48,6 +53,8 @@ enum Source {
     Recording { file: BufReader<File>, left: u64, head: Option<Head> },
     /// Messages one behind another, of which this many, and so many bytes, were given.
     Bare { bytes: Vec<u8>, count: u32, given: usize },
+    #[cfg(feature = "mcap")]
+    Mcap(Box<Mcap>),
 }
 
 /// What is at the front of a file.
@@ -74,6 +81,19 @@ impl ReplayLink {
         let mut file = BufReader::new(file);
         let mut front = Vec::new();
         file.by_ref().take(4096).read_to_end(&mut front).map_err(named)?;
+        #[cfg(feature = "mcap")]
+        if sinew_record::read::is_mcap(&front) {
+            file.seek_relative(-(front.len() as i64)).map_err(named)?;
+            let source = Source::Mcap(Mcap::new(file).map_err(|error| wrong(&error))?.into());
+            return Ok(ReplayLink {
+                source,
+                speed,
+                is_open: false,
+                due: None,
+                last: None,
+                end: None,
+            });
+        }
         match Format::of(&front) {
             Some(Format::Messages) => {}
             other => {
@@ -133,6 +153,11 @@ impl Source {
                 Ok(_) => Front::Message(PERIOD * *count),
                 Err(error) => Front::End(format!("the file ends in no message: {error}")),
             },
+            #[cfg(feature = "mcap")]
+            Source::Mcap(mcap) => match mcap.front() {
+                Ok(at) => Front::Message(at),
+                Err(reason) => Front::End(reason),
+            },
             Source::Recording { file, left, head } => {
                 if let Some(head) = head {
                     return Front::Message(head.at);
@@ -174,6 +199,8 @@ impl Source {
                     None => (0, Item::Skipped),
                 })
             }
+            #[cfg(feature = "mcap")]
+            Source::Mcap(mcap) => Ok(mcap.take(buffer)),
             Source::Recording { file, left, head } => {
                 let Some(Head { form, len, .. }) = head.take() else {
                     return Ok((0, Item::Skipped));

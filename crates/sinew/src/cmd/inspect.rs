@@ -3,6 +3,8 @@
 mod diff;
 mod extract;
 mod list;
+#[cfg(feature = "mcap")]
+mod recording;
 mod text;
 
 use std::{
@@ -139,6 +141,10 @@ fn inspect(
     is_further: bool,
     page: &mut Page,
 ) -> anyhow::Result<()> {
+    #[cfg(feature = "mcap")]
+    if recording::is_one(file) {
+        return recording::show(file, json);
+    }
     let Opened { name, capture, progress } = Opened::new(file)?;
     let mut list = args.list.then(|| list::List::new(json));
     let mut extract = args

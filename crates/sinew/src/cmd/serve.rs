@@ -1,5 +1,7 @@
 //! `sinew serve`: the daemon.
 
+#[cfg(feature = "foxglove")]
+mod foxglove;
 #[cfg(feature = "mqtt")]
 mod mqtt;
 mod ports;
@@ -80,6 +82,11 @@ pub(crate) struct Settings {
     /// is not given.
     #[arg(long, value_name = "ADDR")]
     sangam: Option<Port>,
+    /// What robots tell, live for Foxglove, read only: ADDRESS:PORT, as 127.0.0.1:8765, port 0 for any;
+    /// off if it is not given.
+    #[cfg(feature = "foxglove")]
+    #[arg(long, value_name = "ADDR")]
+    foxglove: Option<Port>,
     /// Secrets of clients, one a line: `control SECRET` or `read SECRET`.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
@@ -166,6 +173,10 @@ impl Settings {
         server.lines = self.lines.unwrap_or(server.lines);
         server.http = self.http.unwrap_or(server.http);
         server.sangam = self.sangam.unwrap_or(server.sangam);
+        #[cfg(feature = "foxglove")]
+        {
+            server.foxglove = self.foxglove.unwrap_or(server.foxglove);
+        }
         server.token_file = self.token_file.clone().or(server.token_file.take());
         server.legacy_open |= self.legacy_open;
         server.legacy_hold_ms = self.legacy_hold_ms.unwrap_or(server.legacy_hold_ms);
@@ -254,7 +265,14 @@ pub(super) fn serve(
     listens: impl FnOnce(Option<SocketAddr>),
 ) -> anyhow::Result<u8> {
     let daemon = Daemon::start(config, around)?;
-    ready(config, &daemon, json)?;
+    // It ends after the daemon has.
+    #[cfg(feature = "foxglove")]
+    let live = foxglove::start(config, &daemon)?;
+    #[cfg(feature = "foxglove")]
+    let foxglove = live.as_ref().map(sinew_record::live::Live::address);
+    #[cfg(not(feature = "foxglove"))]
+    let foxglove = None;
+    ready(config, &daemon, foxglove, json)?;
     listens(daemon.server.addresses().http);
     ports::explain(config, &daemon.server);
     daemon.run(async {
@@ -268,6 +286,8 @@ pub(super) fn serve(
             _ = terminate.recv() => {}
         }
     })?;
+    #[cfg(feature = "foxglove")]
+    drop(live);
     Ok(DONE)
 }
 
@@ -317,7 +337,12 @@ impl Args {
 }
 
 /// Says where clients find what.
-fn ready(config: &Config, daemon: &Daemon, json: bool) -> anyhow::Result<()> {
+fn ready(
+    config: &Config,
+    daemon: &Daemon,
+    foxglove: Option<SocketAddr>,
+    json: bool,
+) -> anyhow::Result<()> {
     let addresses = daemon.server.addresses();
     let mut out = anstream::stdout().lock();
     if json {
@@ -326,7 +351,7 @@ fn ready(config: &Config, daemon: &Daemon, json: bool) -> anyhow::Result<()> {
             .iter()
             .map(|robot| json!({ "name": robot.name, "kind": robot.kind.name() }))
             .collect();
-        let ready = json!({
+        let mut ready = json!({
             "type": "ready",
             "tcp": addresses.tcp,
             "lines": addresses.lines,
@@ -334,6 +359,9 @@ fn ready(config: &Config, daemon: &Daemon, json: bool) -> anyhow::Result<()> {
             "sangam": addresses.sangam,
             "robots": robots,
         });
+        if let Some(address) = foxglove {
+            ready["foxglove"] = address.to_string().into();
+        }
         writeln!(out, "{ready}")?;
     } else {
         for robot in &config.robot {
@@ -349,6 +377,9 @@ fn ready(config: &Config, daemon: &Daemon, json: bool) -> anyhow::Result<()> {
         }
         if let Some(address) = addresses.sangam {
             writeln!(out, "  {:<6} {address}", "sangam")?;
+        }
+        if let Some(address) = foxglove {
+            writeln!(out, "  foxglove ws://{address}/")?;
         }
     }
     out.flush()?;

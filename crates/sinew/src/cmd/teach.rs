@@ -6,6 +6,8 @@ mod list;
 mod play;
 mod plot;
 mod record;
+#[cfg(feature = "mcap")]
+mod recording;
 
 use std::{io::Write, path::PathBuf, time::Duration};
 

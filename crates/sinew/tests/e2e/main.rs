@@ -57,6 +57,8 @@ mod mqtt;
 #[cfg(all(feature = "g1", feature = "tools"))]
 mod pages;
 mod pause;
+#[cfg(all(feature = "capture", feature = "maps", feature = "mcap", feature = "webrtc"))]
+mod record;
 #[cfg(feature = "webrtc")]
 mod recording;
 mod refusals;

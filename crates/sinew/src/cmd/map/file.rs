@@ -1,5 +1,8 @@
 //! What is in a file of points or messages.
 
+#[cfg(feature = "mcap")]
+mod recording;
+
 use std::{
     fs::File,
     io::{Read, Write},
@@ -41,6 +44,11 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Content> {
     if bytes.len() as u64 > MAX_INPUT {
         bail!("{shown} is over {} MiB", MAX_INPUT >> 20);
     }
+    #[cfg(feature = "mcap")]
+    if sinew_record::read::is_mcap(&bytes) {
+        let read = progress.during(&format!("understanding {shown}"), || recording::read(&bytes));
+        return read.with_context(|| format!("cannot read {shown}"));
+    }
     let read = progress.during(&format!("understanding {shown}"), || file::read(&bytes));
     read.with_context(|| format!("cannot read {shown}"))
 }
@@ -66,7 +74,7 @@ fn described(content: &Content) -> Value {
         .bounds()
         .map(|bounds| json!({ "min": bounds.min.map(rounded), "max": bounds.max.map(rounded) }));
     let mut said = json!({
-        "format": content.format.name(),
+        "format": if content.encoding == "mcap" { "mcap" } else { content.format.name() },
         "points": content.points.len(),
         "fields": fields,
         "bounds": bounds,
@@ -91,6 +99,8 @@ fn rows(content: &Content) -> Vec<(&'static str, String)> {
     let format = match content.format {
         Format::Pcd => format!("PCD, {}", content.encoding),
         Format::Ply => format!("PLY, {}", content.encoding),
+        // Clouds that are no messages any more.
+        Format::Messages if content.encoding == "mcap" => "clouds of a recording (MCAP)".into(),
         Format::Messages => match &content.messages {
             Some(Summary { timed: true, .. }) => "recording of messages".into(),
             _ => "SLAM messages".into(),

@@ -44,6 +44,8 @@ pub(crate) enum Source {
     Json,
     Csv,
     Seq,
+    #[cfg(feature = "mcap")]
+    Mcap,
 }
 
 /// Plots a motion on the terminal.
@@ -144,24 +146,37 @@ pub(super) fn read(
         bail!("{shown}: say what it is with --format json, csv or seq");
     };
     let file = File::open(path).with_context(|| format!("cannot read {shown}"))?;
+    #[cfg(feature = "mcap")]
+    if format == Source::Mcap {
+        let document = super::recording::read(file).with_context(|| format!("in {shown}"))?;
+        return Ok((called(document, name, path), Vec::new()));
+    }
     let mut text = String::new();
     let read = file.take(MAX_FILE + 1).read_to_string(&mut text);
     read.with_context(|| format!("cannot read {shown}"))?;
     if text.len() as u64 > MAX_FILE {
         bail!("{shown}: wanted at most {MAX_FILE} bytes");
     }
-    let (mut document, dropped) = match format {
+    let (document, dropped) = match format {
+        // Read above.
+        #[cfg(feature = "mcap")]
+        Source::Mcap => return Ok(Default::default()),
         Source::Json => Document::from_json(&text, &G1_ARMS),
         Source::Csv => from_csv(&text, &G1_ARMS).map(titled),
         Source::Seq => from_seq(&text, &G1_ARMS).map(titled),
     }
     .with_context(|| format!("in {shown}"))?;
+    Ok((called(document, name, path), dropped))
+}
+
+/// Gives a motion the name that was asked for; one that has none gets the file's.
+fn called(mut document: Document, name: Option<&str>, path: &Path) -> Document {
     if let Some(name) = name {
         document.name = name.into();
     } else if document.name.is_empty() {
         document.name = path.file_stem().and_then(OsStr::to_str).unwrap_or_default().into();
     }
-    Ok((document, dropped))
+    document
 }
 
 fn titled(imported: Imported) -> (Document, Vec<String>) {
