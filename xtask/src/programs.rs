@@ -2,33 +2,42 @@
 
 use std::process::Command;
 
-use crate::tools::{Failure, apt_install, works};
+use crate::tools::{Failure, apt_install};
 
-/// Each with what it is for. Tests say that they are skipped where one is missing; the gate says it at
+/// Each with its package and what it is for. Tests say that they are skipped where one is missing; the gate says it at
 /// its end, too.
-const PROGRAMS: [(&str, &str); 2] = [
-    ("tcpdump", "captures of our own traffic were not made"),
-    ("tshark", "captures and the dissector were not compared with tshark"),
+const PROGRAMS: [(&str, &str, &str); 4] = [
+    ("mosquitto", "mosquitto", "the bridge to Home Assistant was not tried with a broker"),
+    (
+        "mosquitto_sub",
+        "mosquitto-clients",
+        "the bridge to Home Assistant was not tried with clients",
+    ),
+    ("tcpdump", "tcpdump", "captures of our own traffic were not made"),
+    ("tshark", "tshark", "captures and the dissector were not compared with tshark"),
 ];
 
 /// Sees to it that they are there; says what is not tried without those that are not.
 pub(crate) fn are_there() -> Result<Option<String>, Failure> {
-    let missing: Vec<&str> =
-        PROGRAMS.iter().map(|(name, _)| *name).filter(|name| !is_there(name)).collect();
-    if !missing.is_empty() {
-        apt_install(&missing)?;
+    let missing = PROGRAMS.iter().filter(|(name, ..)| !is_there(name));
+    let packages: Vec<&str> = missing.map(|(_, package, _)| *package).collect();
+    if !packages.is_empty() {
+        apt_install(&packages)?;
     }
     Ok(left_out(is_there))
 }
 
 fn is_there(name: &str) -> bool {
-    works(Command::new(name).arg("--version"))
+    // Some of them call it a failure to be asked.
+    Command::new(name).arg("--help").output().is_ok()
 }
 
 fn left_out(is_there: impl Fn(&str) -> bool) -> Option<String> {
-    let missing = PROGRAMS.iter().filter(|(name, _)| !is_there(name));
-    let said: Vec<String> =
-        missing.map(|(name, what)| format!("{what}: no {name} (apt-get install {name})")).collect();
+    let missing = PROGRAMS.iter().filter(|(name, ..)| !is_there(name));
+    let say = |(name, package, what): &(&str, &str, &str)| {
+        format!("{what}: no {name} (apt-get install {package})")
+    };
+    let said: Vec<String> = missing.map(say).collect();
     (!said.is_empty()).then(|| said.join("; "))
 }
 

@@ -8,7 +8,7 @@
 //! | [`Filter`] | which of them are looked at |
 //! | [`report`] | what it amounts to, for people and for programs |
 //! | [`diff`] | what two captures differ in |
-//! | [`write`] | logs of a tap: rows of CSV, blocks of pcapng |
+//! | [`mod@write`] | logs of a tap: rows of CSV, blocks of pcapng |
 //!
 //! Everything works on a stream, in memory that does not grow with it: buffers, flows, rows of
 //! commands and pieces of datagrams have limits, and what is beyond a limit is counted. No input makes

@@ -7,7 +7,7 @@ use sinew_mqtt::{Settings, Url};
 /// The broker that has Home Assistant's discovery.
 #[derive(clap::Args)]
 pub(super) struct Flags {
-    /// Offer the robots to Home Assistant by this broker: mqtt://HOST[:PORT] or mqtts://HOST[:PORT].
+    /// Offer the robots to Home Assistant by this broker: `mqtt://HOST`, or `mqtts://HOST:PORT` with TLS.
     #[arg(long = "mqtt", value_name = "URL")]
     url: Option<Url>,
     /// The name by which the broker knows this daemon.
