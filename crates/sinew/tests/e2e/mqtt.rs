@@ -26,11 +26,14 @@ struct Mosquitto {
     port: u16,
     /// How its clients are told to reach it.
     arguments: Vec<String>,
+    /// Its configuration's.
+    _dir: Dir,
 }
 
 impl Mosquitto {
     /// None where it is not installed.
-    fn start(dir: &Dir, more: &str) -> Option<Self> {
+    fn start(more: &str) -> Option<Self> {
+        let dir = Dir::new();
         if Command::new("mosquitto").arg("-h").output().is_err() {
             eprintln!(
                 "skipped: mosquitto is not installed (apt-get install mosquitto mosquitto-clients)"
@@ -46,9 +49,9 @@ impl Mosquitto {
             );
             let config = dir.file("mosquitto.conf", &text);
             let arguments = vec!["-h".into(), "127.0.0.1".into(), "-p".into(), port.to_string()];
-            let mut broker = Mosquitto { process: Self::run(&config), config, port, arguments };
-            if broker.listens() {
-                return Some(broker);
+            let mut process = Self::run(&config);
+            if listens(&mut process) {
+                return Some(Mosquitto { process, config, port, arguments, _dir: dir });
             }
         }
         panic!("no port for a broker");
@@ -58,18 +61,9 @@ impl Mosquitto {
         Process::spawn(Command::new("mosquitto").args(["-c", config, "-v"]))
     }
 
-    fn listens(&mut self) -> bool {
-        until("the broker", || {
-            let runs = self.process.errors().contains(" running");
-            (runs || !self.process.is_running()).then_some(runs)
-        })
-    }
-
     fn restart(&mut self) {
-        until("the broker to be back", || {
-            self.process = Self::run(&self.config);
-            self.listens().then_some(())
-        });
+        self.process = Self::run(&self.config);
+        assert!(listens(&mut self.process), "{}", self.process.errors());
     }
 
     fn url(&self) -> String {
@@ -92,6 +86,14 @@ impl Mosquitto {
         let process = Process::spawn(&mut command);
         Home { process, known: BTreeMap::new(), order: Vec::new() }
     }
+}
+
+/// Whether it has opened its port.
+fn listens(broker: &mut Process) -> bool {
+    until("the broker", || {
+        let runs = broker.errors().contains(" running");
+        (runs || !broker.is_running()).then_some(runs)
+    })
 }
 
 /// What Home Assistant sees.
@@ -142,8 +144,7 @@ impl Home {
 
 /// A vacuum in a flat with a broker; more arguments are the daemon's.
 fn start() -> Option<(Mosquitto, Rig)> {
-    let dir = Dir::new();
-    let broker = Mosquitto::start(&dir, "")?;
+    let broker = Mosquitto::start("")?;
     let rig = Rig::with(&["--mqtt", &broker.url(), "--mqtt-node", "flat"]);
     Some((broker, rig))
 }
@@ -230,8 +231,7 @@ fn home_assistant_finds_the_vacuum_and_runs_it() {
 
 #[test]
 fn a_command_that_the_broker_kept_is_not_carried_out_by_a_daemon_that_comes() {
-    let dir = Dir::new();
-    let Some(broker) = Mosquitto::start(&dir, "") else { return };
+    let Some(broker) = Mosquitto::start("") else { return };
     broker.publish(&format!("{NODE}/vacuum/command"), "start", &["-r"]);
     let rig = Rig::with(&["--mqtt", &broker.url(), "--mqtt-node", "flat"]);
     let mut home = broker.listen();
@@ -245,7 +245,7 @@ fn a_command_that_the_broker_kept_is_not_carried_out_by_a_daemon_that_comes() {
 #[test]
 fn maps_and_actions_are_there_too() {
     let dir = Dir::new();
-    let Some(broker) = Mosquitto::start(&dir, "") else { return };
+    let Some(broker) = Mosquitto::start("") else { return };
     let link = ["--g1", "sim:", "--mqtt", &broker.url(), "--mqtt-node", "flat"];
     let (_daemon, ready) = serve(sinew(&dir), "sim:", &link);
     let lines = ready["lines"].as_str().unwrap();
@@ -380,7 +380,7 @@ fn a_broker_asks_for_a_login_and_speaks_tls() {
         path("key.pem"),
         cert = path("cert.pem"),
     );
-    let Some(mut broker) = Mosquitto::start(&dir, &more) else { return };
+    let Some(mut broker) = Mosquitto::start(&more) else { return };
     let login = ["-u", "ann", "-P", "geheim", "--cafile", &path("cert.pem")];
     broker.arguments.extend(login.map(String::from));
     let url = format!("mqtts://127.0.0.1:{}", broker.port);

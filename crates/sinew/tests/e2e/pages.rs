@@ -1,7 +1,8 @@
 //! The commands that README and docs show work, as they stand there, in their order.
 //!
 //! Each page has a network namespace to itself, so that default ports are free and discovery stays
-//! on loopback, and a home directory of its own.
+//! on loopback, and a home directory of its own. What is shown as `console` is for another build than the default one, or
+//! for two robots at a time, and has tests of its own.
 
 use std::{
     fs,
@@ -23,6 +24,8 @@ const INSTEAD: &[(&str, &str)] = &[
     (" --lidar serial:/dev/ttyS1", ""),
     ("/tmp/vacuum", "vacuum"),
     ("webrtc:192.168.86.3", "webrtc:127.0.0.1"),
+    // No broker: the robots are served all the same.
+    ("mqtt://192.168.1.2", "mqtt://127.0.0.1"),
 ];
 /// Commands that are shown and not run, and why.
 const LEFT_OUT: &[(&str, &str)] = &[
@@ -55,6 +58,7 @@ impl Page {
         fs::write(dir.join("serial.bin"), vector("gd32.json", "frame")).unwrap();
         fs::write(dir.join("cloud.bin"), vector("slam.json", "message")).unwrap();
         fs::write(dir.join("motion.seq"), motion()).unwrap();
+        fs::write(dir.join("broker.password"), "secret\n").unwrap();
         let vacuum = ["sim", "vacuum", "--symlink", "port", "--json"];
         // A real one's port, which is free in a namespace.
         let g1 = ["sim", "g1", "--teach", "127.0.0.1:0", "--webrtc", "127.0.0.1:9991", "--json"];
@@ -233,9 +237,20 @@ fn clients_of_sangamio() {
 }
 
 #[test]
+fn home_assistant() {
+    inside("pages::home_assistant", || walk("docs/mqtt.md"));
+}
+
+#[test]
+fn clients_in_python() {
+    inside("pages::clients_in_python", || walk("docs/python.md"));
+}
+
+#[test]
 fn no_other_page_shows_commands() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let walked = ["vacuum.md", "teach.md", "g1.md", "maps.md", "sangamio.md"];
+    let walked =
+        ["vacuum.md", "teach.md", "g1.md", "maps.md", "sangamio.md", "mqtt.md", "python.md"];
     let mut pages: Vec<_> =
         fs::read_dir(&docs).unwrap().chain(fs::read_dir(docs.join("protocols")).unwrap()).collect();
     pages.retain(|page| page.as_ref().unwrap().path().extension().is_some_and(|ext| ext == "md"));
