@@ -60,8 +60,8 @@ fn what_is_not_ip_is_counted() {
     assert_eq!((report.packets, report.flows.len()), (3, 0));
     let notes = report.notes.join(" ");
     assert!(notes.contains("2 packets are not IP: ARP") && notes.contains("1 packet"), "{notes}");
-    let report = inspect(&write::pcap(147, &[(0, vec![0; 40])]));
-    assert!(report.notes[0].contains("link type 147"), "{:?}", report.notes);
+    let report = inspect(&write::pcap(150, &[(0, vec![0; 40])]));
+    assert!(report.notes[0].contains("link type 150"), "{:?}", report.notes);
 }
 
 #[test]
