@@ -179,7 +179,13 @@ fn a_filter_leaves_the_rest_out() {
         assert_eq!(report.packets, wanted, "{conditions:?}");
     }
     let mut filter = sinew_capture::Filter::default();
-    for wrong in ["", "x", "port=3", "time=3", "time=a..b", "flow=:x", "flow=host", "command=256"] {
+    for wrong in [
+        "", "x", "port=3", "time=3", "time=a..b", "time=3..2", "time=NaN..", "time=..nan", "flow=:x",
+        "flow=host", "command=256", "protocol=dlts", "protocol=", "protocol=dtls,",
+    ] {
         assert!(filter.add(wrong).is_err(), "{wrong}");
+    }
+    for right in ["time=..", "time=2..2", "protocol=quic", "protocol=TLS,mdns,icmpv6"] {
+        assert!(filter.add(right).is_ok(), "{right}");
     }
 }
