@@ -204,6 +204,14 @@ impl Capture {
     }
 }
 
+/// Whether a file that begins like this is a capture, or packed as one may be.
+pub fn looks_like_capture(front: &[u8]) -> bool {
+    pcap::Reader::is_magic(front)
+        || front.starts_with(&pcapng::SECTION)
+        || compressed::is_packed(front)
+        || csv::Reader::is_log(front)
+}
+
 /// What a packet is, by its link: of a network, or of a serial line.
 #[inline]
 fn of_link(packet: Packet<'_>, from_host: Option<bool>) -> Record<'_> {

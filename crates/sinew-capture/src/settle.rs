@@ -290,8 +290,10 @@ fn notes(analysis: &Analysis, capture: &Capture) -> Vec<String> {
         notes.push(format!("{} belong to flows beyond the first {limit}.", packets(over)));
     }
     let strange = capture.strange_lines();
-    if strange > 0 {
-        notes.push(format!("{} lines are none of a tap's log.", grouped(strange)));
+    match strange {
+        0 => {}
+        1 => notes.push("1 line is none of a tap's log.".into()),
+        lines => notes.push(format!("{} lines are none of a tap's log.", grouped(lines))),
     }
     notes
 }

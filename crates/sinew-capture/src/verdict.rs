@@ -123,9 +123,11 @@ fn mistaken(dtls: &Dtls, misfits: u64, proven: u64, flow: usize, cycle: Option<&
     let datagrams = dtls.alike.datagrams + misfits;
     let is_shared = datagrams < records;
     let what = match (records, is_shared) {
-        (1, _) => "This datagram is no command, though documents 000 to 002 take such for one. It is a \
+        (1, _) => {
+            "This datagram is no command, though documents 000 to 002 take such for one. It is a \
                    DTLS record: a piece"
-            .into(),
+                .into()
+        }
         (_, false) => format!(
             "These {} datagrams are not commands, though documents 000 to 002 take such for commands. \
              They are DTLS records: pieces",
@@ -255,7 +257,10 @@ fn real(taught: &Taught, misfits: u64, flow: usize) -> Verdict {
     let (first, last) = (numbers.first & 0xFFFF, numbers.last & 0xFFFF);
     let entropy = taught.sample.entropy();
     let what = match records {
-        1 => "This is a teaching datagram as documents 000 to 002 describe it: the CRC-32 at its end".into(),
+        1 => {
+            "This is a teaching datagram as documents 000 to 002 describe it: the CRC-32 at its end"
+                .into()
+        }
         _ => format!(
             "These {} datagrams are teaching datagrams as documents 000 to 002 describe them: the CRC-32 \
              at their end",
@@ -291,7 +296,9 @@ fn real(taught: &Taught, misfits: u64, flow: usize) -> Verdict {
     ));
     if taught.damaged > 0 {
         let damaged = counted(taught.damaged, "", "");
-        reason(format!("Damage: in {damaged} the CRC-32 is wrong; they are in no row of the table."));
+        reason(format!(
+            "Damage: in {damaged} the CRC-32 is wrong; they are in no row of the table."
+        ));
     }
     text.push_str("\nSo the table of commands counts commands.");
     Verdict {

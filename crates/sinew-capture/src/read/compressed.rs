@@ -14,6 +14,11 @@ const ZSTD: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 /// that its tools write unless told to look further back.
 const ZSTD_WINDOW: u64 = 8 << 20;
 
+/// Whether a stream that begins like this is packed.
+pub(super) fn is_packed(front: &[u8]) -> bool {
+    front.starts_with(&GZIP) || front.starts_with(&ZSTD)
+}
+
 /// The stream, unpacked where it is packed.
 pub(super) fn unpacked(mut source: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
     let mut front = Vec::with_capacity(ZSTD.len());

@@ -153,7 +153,9 @@ fn damaged_teaching_datagrams_stay_teaching_datagrams() {
 
 #[test]
 fn records_beside_right_datagrams_stay_records() {
-    for (numbers, right) in [(256..300, 1), (256..258, 1), (300..301, 1), (256..300, 40), (250..500, 2)] {
+    for (numbers, right) in
+        [(256..300, 1), (256..258, 1), (300..301, 1), (256..300, 40), (250..500, 2)]
+    {
         let mut random = fastrand::Rng::with_seed(7);
         let count = numbers.end - numbers.start;
         let mut datagrams: Vec<_> =
@@ -177,7 +179,8 @@ fn records_beside_right_datagrams_stay_records() {
 fn several_records_in_a_datagram_are_told_as_such() {
     let mut random = fastrand::Rng::with_seed(8);
     let mut pair = |number| {
-        [write::record(&mut random, number, 60), write::record(&mut random, number + 1, 50)].concat()
+        [write::record(&mut random, number, 60), write::record(&mut random, number + 1, 50)]
+            .concat()
     };
     let report = captured(&[pair(10), pair(12), pair(14)]);
     let [verdict] = &report.verdicts[..] else { panic!("{:?}", report.verdicts) };

@@ -158,10 +158,10 @@ fn what_is_cut_off_is_said() {
 #[test]
 fn of_packed_data_that_is_cut_off_at_most_a_block_is_lost() {
     let mut random = fastrand::Rng::with_seed(12);
-    let noise = |random: &mut fastrand::Rng| -> Vec<u8> { (0..1000).map(|_| random.u8(..)).collect() };
-    let packets: Vec<write::Stamped> = (0..600)
-        .map(|index| (index, write::udp(write::ENDS, &noise(&mut random))))
-        .collect();
+    let noise =
+        |random: &mut fastrand::Rng| -> Vec<u8> { (0..1000).map(|_| random.u8(..)).collect() };
+    let packets: Vec<write::Stamped> =
+        (0..600).map(|index| (index, write::udp(write::ENDS, &noise(&mut random)))).collect();
     let packed = zstd(&write::pcap(101, &packets));
     // Noise does not become smaller, so that the place of the cut is that of the file; a block is 128 KiB.
     for length in [200_000, 300_000, 400_000, 599_000] {

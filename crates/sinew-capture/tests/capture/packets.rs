@@ -180,8 +180,20 @@ fn a_filter_leaves_the_rest_out() {
     }
     let mut filter = sinew_capture::Filter::default();
     for wrong in [
-        "", "x", "port=3", "time=3", "time=a..b", "time=3..2", "time=NaN..", "time=..nan", "flow=:x",
-        "flow=host", "command=256", "protocol=dlts", "protocol=", "protocol=dtls,",
+        "",
+        "x",
+        "port=3",
+        "time=3",
+        "time=a..b",
+        "time=3..2",
+        "time=NaN..",
+        "time=..nan",
+        "flow=:x",
+        "flow=host",
+        "command=256",
+        "protocol=dlts",
+        "protocol=",
+        "protocol=dtls,",
     ] {
         assert!(filter.add(wrong).is_err(), "{wrong}");
     }

@@ -7,7 +7,10 @@ use sinew_capture::{
     Capture, End, Fragments,
     net::{self, Parsed, Transport},
     read::{Chunk, Record},
-    write::{CSV_HEAD, CSV_UDP_HEAD, IP_LINK, SERIAL_LINK, csv_row, pcapng_head, pcapng_packet, udp_packet},
+    write::{
+        CSV_HEAD, CSV_UDP_HEAD, IP_LINK, SERIAL_LINK, csv_row, pcapng_head, pcapng_packet,
+        udp_packet,
+    },
 };
 
 use crate::{inspect, protocols};

@@ -45,7 +45,8 @@ impl UdpTap {
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
         if is_itself(address, target) {
-            let message = format!("{target} is the tap itself: every datagram would go round for ever");
+            let message =
+                format!("{target} is the tap itself: every datagram would go round for ever");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         let interface = format!("udp {address} to {target}");
@@ -224,7 +225,7 @@ mod tests {
     #[test]
     fn a_tap_of_itself_is_noticed() {
         let is = |listen: &str, target: &str| {
-            is_itself(listen.parse().unwrap(), target.parse().unwrap())
+            is_itself(listen.parse().expect("an address"), target.parse().expect("an address"))
         };
         assert!(is("127.0.0.1:5000", "127.0.0.1:5000"));
         assert!(is("0.0.0.0:5000", "127.0.0.1:5000"));

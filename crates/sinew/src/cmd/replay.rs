@@ -200,7 +200,8 @@ fn text(args: &Args, report: &Report) -> io::Result<()> {
     {
         for (why, count) in reasons {
             let why = printable(why);
-            let hint = match why == "moves the robot" {
+            let hint = match matches!(why.as_ref(), "moves the robot" | "not known to be harmless")
+            {
                 true => " (--confirm plays it)",
                 false => "",
             };
