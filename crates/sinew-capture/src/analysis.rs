@@ -183,7 +183,9 @@ impl Analysis {
             return look(&place.sight(protocol, (payload, length), None, What::Payload(&seen)));
         }
         detail(&mut entry.detail, &seen, payload, is_back, entry.packets, left);
-        if let Some(id) = command {
+        // One that is damaged may be any command.
+        let is_damaged = matches!(&seen, Seen::Teach(taught) if taught.fits == Some(false));
+        if let Some(id) = command.filter(|_| !is_damaged) {
             entry.command(id, length, time, is_back, &mut left.rows);
         }
         let place = self.place(time, (from, to, transport));

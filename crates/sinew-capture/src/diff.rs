@@ -1,8 +1,9 @@
 //! What two captures differ in: flows, commands, rates, sizes, and the values at each byte position.
 //!
 //! Counts alone are no difference, since one capture may be longer than the other; without times they
-//! are. A rate has changed when it differs by more than a tenth and by more than two messages would
-//! explain. What varies in both is compared by its range and its entropy, since its values differ in any
+//! are. A rate is that of the intervals from one message to the next of its sender, without silences, so that
+//! one that stops before the capture does has the same; it has changed when it differs by more than a tenth
+//! and by more than two messages would explain. What varies in both is compared by its range and its entropy, since its values differ in any
 //! two captures.
 
 mod bytes;
@@ -120,7 +121,7 @@ pub struct MessageDiff {
 pub struct MessageSide {
     /// How many.
     pub count: u64,
-    /// How many a second, over the time of their flows; none without times.
+    /// How many a second while they came; none without times.
     pub rate_hz: Option<f64>,
     /// Their sizes: average, least, most.
     pub size: (f64, usize, usize),
@@ -241,6 +242,10 @@ impl FlowSide {
 
 fn compared(group: &Group, sides: [Option<Counted>; 2]) -> FlowDiff {
     let durations = sides.each_ref().map(|side| side.as_ref().map_or(0.0, |s| s.side.duration()));
+    let activities = sides.each_ref().map(|side| {
+        let all = side.iter().flat_map(|side| side.messages.values()).map(Message::activity);
+        all.fold((0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    });
     let [mut first, mut second] = sides;
     let mut messages = Vec::new();
     let mut keys: Vec<_> = [&first, &second]
@@ -264,7 +269,8 @@ fn compared(group: &Group, sides: [Option<Counted>; 2]) -> FlowDiff {
         [Some(a), Some(b)] => {
             // Where there are commands, their rates say more.
             if messages.iter().all(|message| message.id.is_none()) {
-                changes.extend(rate((a.packets, durations[0]), (b.packets, durations[1])));
+                let counts = [a.packets, b.packets];
+                changes.extend(rate(activities, counts, durations));
             }
             if a.verdict != b.verdict {
                 let said = |kind: Option<Kind>| kind.map_or("none", Kind::name);
@@ -298,7 +304,10 @@ fn message(
     let side = |message: &Option<Message>, duration: f64| {
         message.as_ref().map(|message| MessageSide {
             count: message.count,
-            rate_hz: (duration > 0.0).then(|| message.count as f64 / duration),
+            rate_hz: match message.activity() {
+                (intervals, active) if active > 0.0 => Some(intervals as f64 / active),
+                _ => (duration > 0.0).then(|| message.count as f64 / duration),
+            },
             size: (message.average(), message.min, message.max),
         })
     };
@@ -309,7 +318,8 @@ fn message(
         (_, None) => Change::Gone,
         (Some(a), Some(b)) => {
             if id.is_some() {
-                changes.extend(rate((a.count, durations[0]), (b.count, durations[1])));
+                let activities = [a.activity(), b.activity()];
+                changes.extend(rate(activities, [a.count, b.count], durations));
             }
             changes.extend(size(a, b));
             let from_robot = (group.transport == Transport::Serial).then_some(is_back);
@@ -322,8 +332,14 @@ fn message(
     MessageDiff { change, is_back, id, name, sides, changes, bytes, varying }
 }
 
-/// What is different about how often something comes.
-fn rate(a: (u64, f64), b: (u64, f64)) -> Option<String> {
+/// What is different about how often something comes: by the intervals of both, and where one has none by
+/// counts and how long the captures are.
+fn rate(activities: [(u64, f64); 2], counts: [u64; 2], durations: [f64; 2]) -> Option<String> {
+    let has_intervals = activities.iter().all(|(_, active)| *active > 0.0);
+    let [a, b] = match has_intervals {
+        true => activities,
+        false => [(counts[0], durations[0]), (counts[1], durations[1])],
+    };
     let [(one, long), (other, lasting)] = [a, b].map(|(count, time)| (count as f64, time));
     if long <= 0.0 || lasting <= 0.0 {
         let is_untimed = long <= 0.0 && lasting <= 0.0;

@@ -1,8 +1,11 @@
 //! Which packets are to be looked at.
 
-use std::{fmt, net::IpAddr, str::FromStr};
+use std::{cmp::Ordering, collections::BTreeSet, fmt, net::IpAddr, str::FromStr};
 
-use crate::net::{Endpoint, Segment};
+use crate::{
+    identify::Protocol,
+    net::{Endpoint, Segment},
+};
 
 /// Conditions, all of which must hold; none of one kind holds for everything, and of several of one kind
 /// one is enough.
@@ -49,10 +52,22 @@ impl Filter {
                     "" => Ok(open),
                     text => text.parse().map_err(|_| wrong(format!("{text:?} is no number"))),
                 };
-                self.times.push((bound(from, f64::NEG_INFINITY)?, bound(to, f64::INFINITY)?));
+                let (from, to) = (bound(from, f64::NEG_INFINITY)?, bound(to, f64::INFINITY)?);
+                // NaN is in no order with anything.
+                if !matches!(from.partial_cmp(&to), Some(Ordering::Less | Ordering::Equal)) {
+                    return Err(wrong("no time is in it: wanted FROM..TO, such as 1.5..3".into()));
+                }
+                self.times.push((from, to));
             }
             "protocol" | "proto" => {
-                self.protocols.extend(value.split(',').map(|name| name.to_ascii_lowercase()));
+                for name in value.split(',').map(|name| name.trim().to_ascii_lowercase()) {
+                    let names = || Protocol::names().collect::<BTreeSet<_>>();
+                    if !names().contains(name.as_str()) {
+                        let all = Vec::from_iter(names()).join(", ");
+                        return Err(wrong(format!("there is no protocol {name:?}: wanted {all}")));
+                    }
+                    self.protocols.push(name);
+                }
             }
             "command" => {
                 for number in value.split(',') {

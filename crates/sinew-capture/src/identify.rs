@@ -75,6 +75,31 @@ impl Protocol {
         }
     }
 
+    /// All names that there are.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        let own = [
+            Protocol::Stun,
+            Protocol::Dtls,
+            Protocol::Srtp,
+            Protocol::Srtcp,
+            Protocol::Teach,
+            Protocol::Slam,
+            Protocol::Voxel,
+            Protocol::Unitree,
+            Protocol::Gd32,
+            Protocol::Delta2d,
+            Protocol::Discovery,
+            Protocol::Sangamio,
+            Protocol::Http,
+            Protocol::Tls,
+            Protocol::Ssh,
+            Protocol::Unknown,
+        ];
+        let of_ip = [1, 2, 47, 50, 58, 132].map(Protocol::Ip);
+        let named = own.into_iter().chain(of_ip).map(Protocol::name);
+        named.chain(HINTS.iter().map(|hint| hint.1)).chain(["quic"])
+    }
+
     /// Whether more is kept of it than counts, where there is room.
     pub(crate) const fn has_details(self) -> bool {
         matches!(
@@ -388,26 +413,29 @@ pub(crate) fn begins(protocol: Protocol, bytes: &[u8]) -> bool {
 /// What a port is usually used for.
 pub(crate) fn hint(is_stream: bool, ports: [Option<u16>; 2]) -> Option<Protocol> {
     let [a, b] = ports;
-    let rows = [
-        (53, "dns"),
-        (67, "dhcp"),
-        (68, "dhcp"),
-        (80, "http"),
-        (123, "ntp"),
-        (137, "netbios"),
-        (443, if is_stream { "tls" } else { "quic" }),
-        (546, "dhcpv6"),
-        (547, "dhcpv6"),
-        (853, "dns"),
-        (1883, "mqtt"),
-        (1900, "ssdp"),
-        (5353, "mdns"),
-        (5355, "llmnr"),
-        (8080, "http"),
-        (8883, "mqtt"),
-    ];
     let is_used = |port: u16| a == Some(port) || b == Some(port);
-    rows.into_iter().find(|row| is_used(row.0)).map(|(port, name)| Protocol::Hint(name, port))
+    let (port, name) = *HINTS.iter().find(|row| is_used(row.0))?;
+    Some(Protocol::Hint(if port == 443 && !is_stream { "quic" } else { name }, port))
 }
+
+/// Ports and what is behind them; of 443 what a stream is.
+const HINTS: [(u16, &str); 16] = [
+    (53, "dns"),
+    (67, "dhcp"),
+    (68, "dhcp"),
+    (80, "http"),
+    (123, "ntp"),
+    (137, "netbios"),
+    (443, "tls"),
+    (546, "dhcpv6"),
+    (547, "dhcpv6"),
+    (853, "dns"),
+    (1883, "mqtt"),
+    (1900, "ssdp"),
+    (5353, "mdns"),
+    (5355, "llmnr"),
+    (8080, "http"),
+    (8883, "mqtt"),
+];
 
 pub(crate) use handshake::suite_name;

@@ -19,6 +19,10 @@ const MAX_COUNTS: usize = 1 << 12;
 /// Messages of which one is kept whole, for the names of its fields.
 const MAX_EXAMPLES: usize = 1 << 10;
 
+/// An interval this much longer than the average of those before, of which there are as many, is a silence.
+const SILENCE: i64 = 10;
+const INTERVALS: u64 = 4;
+
 /// What is known of the messages of a capture, by sender, protocol and command.
 #[derive(Debug, Default)]
 pub struct Profile {
@@ -54,6 +58,9 @@ pub(crate) struct Message {
     pub(crate) max: usize,
     pub(crate) positions: Vec<Position>,
     pub(crate) example: Vec<u8>,
+    /// When the last came, and the intervals of activity: how many, and their nanoseconds together.
+    last: Option<i64>,
+    intervals: (u64, i64),
 }
 
 /// What came at one position.
@@ -108,6 +115,7 @@ impl Message {
             }
         }
         self.count += 1;
+        self.interval(sight.since);
         self.bytes += sight.length as u64;
         (self.min, self.max) = (self.min.min(sight.length), self.max.max(sight.length));
         let bytes = sight.payload.get(..most).unwrap_or(sight.payload);
@@ -120,6 +128,24 @@ impl Message {
         }
     }
 
+    /// Counts the time since the message before, unless there was silence.
+    fn interval(&mut self, time: i64) {
+        let Some(since) = self.last.replace(time).map(|last| time.saturating_sub(last)) else {
+            return;
+        };
+        let (count, sum) = self.intervals;
+        let average = sum / i64::try_from(count.max(1)).unwrap_or(i64::MAX);
+        let is_silence = count >= INTERVALS && since > average.saturating_mul(SILENCE);
+        if since >= 0 && !is_silence {
+            self.intervals = (count + 1, sum.saturating_add(since));
+        }
+    }
+
+    /// Intervals of activity, and how many seconds they take together.
+    pub(crate) fn activity(&self) -> (u64, f64) {
+        (self.intervals.0, self.intervals.1 as f64 / 1e9)
+    }
+
     /// Adds what was counted of others.
     pub(crate) fn add(&mut self, other: Message) {
         if self.count == 0 {
@@ -127,6 +153,8 @@ impl Message {
             return;
         }
         self.count += other.count;
+        let (count, sum) = other.intervals;
+        self.intervals = (self.intervals.0 + count, self.intervals.1.saturating_add(sum));
         self.bytes += other.bytes;
         (self.min, self.max) = (self.min.min(other.min), self.max.max(other.max));
         let mut rest = other.positions.into_iter();

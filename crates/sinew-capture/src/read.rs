@@ -32,7 +32,7 @@ pub enum Format {
     Pcap,
     /// The newer one.
     Pcapng,
-    /// The log of a serial tap.
+    /// The log of a tap.
     Csv,
     /// Bytes as they came from a serial line.
     Serial,
@@ -170,7 +170,7 @@ impl Capture {
                 let packet = reader.next(window, held);
                 packet.map(|packet| of_link(packet, reader.is_outbound()))
             }
-            Reader::Csv(reader) => reader.next(window).map(Record::Chunk),
+            Reader::Csv(reader) => reader.next(window),
             Reader::Serial => serial(window, held).map(Record::Chunk),
         };
         record.map_err(|end| self.end = Some(end)).ok()
@@ -202,6 +202,14 @@ impl Capture {
             _ => 0,
         }
     }
+}
+
+/// Whether a file that begins like this is a capture, or packed as one may be.
+pub fn looks_like_capture(front: &[u8]) -> bool {
+    pcap::Reader::is_magic(front)
+        || front.starts_with(&pcapng::SECTION)
+        || compressed::is_packed(front)
+        || csv::Reader::is_log(front)
 }
 
 /// What a packet is, by its link: of a network, or of a serial line.

@@ -75,19 +75,19 @@ fn settle(mut entries: Vec<Entry>) -> Vec<Entry> {
     entries
 }
 
-/// A damaged teaching datagram of the compact layout is a DTLS record by its lengths. Where all of a
-/// flow's records could be such, and others are right, they are.
+/// A damaged teaching datagram of the compact layout is a DTLS record by its lengths. Where a flow's
+/// records are rather such, they are counted as damaged, and not as commands.
 fn settle_taught(entries: &mut Vec<Entry>) {
     let place = |protocol| move |entry: &Entry| entry.protocol == protocol;
     let Some(at) = entries.iter().position(place(Protocol::Dtls)) else { return };
     let Some(Detail::Dtls(dtls)) = entries.get(at).map(|entry| &entry.detail) else { return };
-    let (is_possible, is_likely) = dtls.could_be_taught();
     let (records, sample) = (dtls.alike.records, dtls.sample.clone());
     let is_taught = entries.iter().any(|entry| valid(entry) > 0);
-    if !is_possible || !(is_taught || is_likely) {
+    if !dtls.is_damaged_teaching(is_taught) {
         return;
     }
     let mut damaged = entries.remove(at);
+    (damaged.commands, damaged.uncounted) = (None, 0);
     match entries.iter_mut().find(|entry| entry.protocol == Protocol::Teach) {
         Some(entry) => {
             entry.add(&damaged);
@@ -290,8 +290,10 @@ fn notes(analysis: &Analysis, capture: &Capture) -> Vec<String> {
         notes.push(format!("{} belong to flows beyond the first {limit}.", packets(over)));
     }
     let strange = capture.strange_lines();
-    if strange > 0 {
-        notes.push(format!("{} lines are none of a tap's log.", grouped(strange)));
+    match strange {
+        0 => {}
+        1 => notes.push("1 line is none of a tap's log.".into()),
+        lines => notes.push(format!("{} lines are none of a tap's log.", grouped(lines))),
     }
     notes
 }

@@ -120,20 +120,41 @@ fn mistaken(dtls: &Dtls, misfits: u64, proven: u64, flow: usize, cycle: Option<&
     let used = || dtls.alike.low.iter().copied().filter(|count| *count > 0);
     let (rarest, commonest) = (used().min().unwrap_or(0), used().max().unwrap_or(0));
     let both = dtls.sequences.iter().all(|side| side.count > 0);
-    let mut text = format!(
-        "These {} datagrams are not commands, though documents 000 to 002 take such for commands. They \
-         are DTLS records: pieces of an encrypted connection, as WebRTC uses it.",
-        grouped(records)
-    );
+    let datagrams = dtls.alike.datagrams + misfits;
+    let is_shared = datagrams < records;
+    let what = match (records, is_shared) {
+        (1, _) => {
+            "This datagram is no command, though documents 000 to 002 take such for one. It is a \
+                   DTLS record: a piece"
+                .into()
+        }
+        (_, false) => format!(
+            "These {} datagrams are not commands, though documents 000 to 002 take such for commands. \
+             They are DTLS records: pieces",
+            grouped(records)
+        ),
+        (_, true) => format!(
+            "What is in {} is not commands, though documents 000 to 002 take such for commands. It is {} \
+             DTLS records: pieces",
+            counted(datagrams, "this", "these"),
+            grouped(records)
+        ),
+    };
+    let mut text = format!("{what} of an encrypted connection, as WebRTC uses it.");
     let mut reason = |reason: String| {
         text.push_str("\n- ");
         text.push_str(&reason);
     };
     reason(format!(
-        "Length: in {} of {} the two bytes before the payload are the record's length, the datagram's \
-         less 13, which is the size of a DTLS record's header.",
+        "Length: in {} of {} the two bytes before the payload are the record's length{}.",
         grouped(fit),
-        grouped(records)
+        grouped(records),
+        if is_shared {
+            "; each with its header of 13 bytes, records end where the next one begins, and the last where \
+             its datagram does"
+        } else {
+            ", the datagram's less 13, which is the size of a DTLS record's header"
+        }
     ));
     reason(format!(
         "Numbers: bytes 5 to 10 are one 48-bit number that counts records{}, {} to {}, {}.",
@@ -148,9 +169,15 @@ fn mistaken(dtls: &Dtls, misfits: u64, proven: u64, flow: usize, cycle: Option<&
     ));
     reason(spread(records, (rarest, commonest), used().count(), chi));
     reason(format!(
-        "CRC: the CRC-32 that would end a teaching datagram is right in {} of {}.",
-        grouped(proven),
-        grouped(records)
+        "CRC: the CRC-32 that would end a teaching datagram is right in 0 of {}.{}",
+        grouped(records),
+        match proven {
+            0 => String::new(),
+            _ => format!(
+                " The flow's {} with a right one are teaching datagrams, and counted apart.",
+                grouped(proven)
+            ),
+        }
     ));
     reason(format!(
         "Content: {entropy:.2} bits a byte over {} bytes{}.",
@@ -172,7 +199,7 @@ fn mistaken(dtls: &Dtls, misfits: u64, proven: u64, flow: usize, cycle: Option<&
         ));
     }
     text.push_str(
-        "\nSo the table of commands counts record numbers. What was really said is inside the encrypted \
+        "\nSo the table of commands counts record numbers (the first of each datagram). What was really said is inside the encrypted \
          connection and cannot be read from a capture.",
     );
     Verdict {
@@ -183,10 +210,20 @@ fn mistaken(dtls: &Dtls, misfits: u64, proven: u64, flow: usize, cycle: Option<&
         first_sequence: first,
         last_sequence: last,
         sequence_gaps: gaps,
-        crc_valid: proven,
+        // One whose CRC is right is no record.
+        crc_valid: 0,
         entropy_bits: entropy,
         text,
     }
+}
+
+/// So many datagrams, with a word before.
+fn counted(count: u64, one: &str, many: &str) -> String {
+    let text = match count {
+        1 => format!("{one} 1 datagram"),
+        count => format!("{many} {} datagrams", grouped(count)),
+    };
+    text.trim_start().into()
 }
 
 /// What the frequencies of "commands" say.
@@ -219,10 +256,19 @@ fn real(taught: &Taught, misfits: u64, flow: usize) -> Verdict {
     // They were moved up to have room below.
     let (first, last) = (numbers.first & 0xFFFF, numbers.last & 0xFFFF);
     let entropy = taught.sample.entropy();
+    let what = match records {
+        1 => {
+            "This is a teaching datagram as documents 000 to 002 describe it: the CRC-32 at its end"
+                .into()
+        }
+        _ => format!(
+            "These {} datagrams are teaching datagrams as documents 000 to 002 describe them: the CRC-32 \
+             at their end",
+            grouped(records)
+        ),
+    };
     let mut text = format!(
-        "These {} datagrams are teaching datagrams as documents 000 to 002 describe them: the CRC-32 at \
-         their end is right in {} of {}, which chance would do once in 4,294,967,296.",
-        grouped(records),
+        "{what} is right in {} of {}, which chance would do once in 4,294,967,296.",
         grouped(taught.valid),
         grouped(taught.valid + taught.damaged)
     );
@@ -248,6 +294,12 @@ fn real(taught: &Taught, misfits: u64, flow: usize) -> Verdict {
         "Content: {entropy:.2} bits a byte over {} bytes; what is encrypted would have nearly 8.",
         grouped(taught.sample.total())
     ));
+    if taught.damaged > 0 {
+        let damaged = counted(taught.damaged, "", "");
+        reason(format!(
+            "Damage: in {damaged} the CRC-32 is wrong; they are in no row of the table."
+        ));
+    }
     text.push_str("\nSo the table of commands counts commands.");
     Verdict {
         kind: Kind::TeachingDatagrams,

@@ -59,6 +59,10 @@ pub(crate) fn text(entry: &Entry, lines: Option<Lines>) -> String {
                 grouped(taught.valid),
                 grouped(checked)
             );
+            if taught.damaged > 0 {
+                let damaged = grouped(taught.damaged);
+                let _ = write!(text, "; {damaged} damaged, which are not counted as commands");
+            }
             if taught.unchecked > 0 {
                 let _ = write!(text, "; {} were not captured whole", grouped(taught.unchecked));
             }

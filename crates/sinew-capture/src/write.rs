@@ -15,10 +15,19 @@ pub const IP_LINK: u16 = 101;
 /// What stands above a tap's rows.
 pub const CSV_HEAD: &str = "# timestamp_us,TX|RX,bytes; TX is host to robot\n";
 
+/// What stands above the rows of a tap of datagrams.
+pub const CSV_UDP_HEAD: &str = "# timestamp_us,TX|RX,bytes,from,to; TX is client to target\n";
+
 const UDP: u8 = 17;
 
-/// Appends a row of a tap's log: microseconds, who sent, the bytes.
-pub fn csv_row(out: &mut Vec<u8>, micros: u64, from_host: bool, bytes: &[u8]) {
+/// Appends a row of a tap's log: microseconds, who sent, the bytes; of a datagram also its two ends.
+pub fn csv_row(
+    out: &mut Vec<u8>,
+    micros: u64,
+    from_host: bool,
+    bytes: &[u8],
+    ends: Option<(SocketAddr, SocketAddr)>,
+) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let way = if from_host { "TX" } else { "RX" };
     // Writing to a buffer in memory does not fail.
@@ -29,6 +38,9 @@ pub fn csv_row(out: &mut Vec<u8>, micros: u64, from_host: bool, bytes: &[u8]) {
         }
         let [high, low] = [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]);
         out.extend([high, low]);
+    }
+    if let Some((from, to)) = ends {
+        let _ = write!(out, ",{from},{to}");
     }
     out.push(b'\n');
 }

@@ -42,6 +42,8 @@ const AHEAD: usize = MOST_WAITING / 2;
 /// How long a last answer is waited for, and all of them together.
 const LAST_ANSWER: Duration = Duration::from_millis(300);
 const ALL_ANSWERS: Duration = Duration::from_secs(3);
+/// How long it may take until the player says why it ended.
+const REASON: Duration = Duration::from_secs(2);
 /// Kinds of reasons that are counted; further ones are counted as one.
 const MOST_REASONS: usize = 32;
 
@@ -81,6 +83,8 @@ pub struct Report {
     pub failure: Option<String>,
     /// Whether the file ended in the middle of a record.
     pub cut_off: bool,
+    /// Lines of a log that are none of its rows.
+    pub strange_lines: u64,
 }
 
 /// How far it is.
@@ -95,7 +99,18 @@ pub struct Progress {
 enum Told {
     Connected,
     Ended(Option<String>),
-    Read(Result<bool, String>),
+    Read(Result<Played, String>),
+}
+
+/// What became of the file.
+#[derive(Debug, Clone, Copy, Default)]
+struct Played {
+    /// It ended in the middle of a record.
+    cut_off: bool,
+    /// Lines of a log that are none of its rows.
+    strange_lines: u64,
+    /// Playing ended before the file did.
+    stopped: bool,
 }
 
 /// What listener and reader have in common.
@@ -166,7 +181,8 @@ pub fn play(
     };
     let handle = Handle::spawn(player, link, policy, shared.clone(), None)?;
     let read = Arc::new(AtomicU64::new(0));
-    let mut running = Running { handle, shared, told, read, length: None, reader: false };
+    let mut running =
+        Running { handle, shared, told, read, length: None, reader: false, ended: false };
     let outcome = running.run(options, is_serial, &is_interrupted, &mut show);
     // Whatever happened: this is where a robot is stopped.
     running.handle.shut_down();
@@ -182,6 +198,8 @@ struct Running {
     length: Option<u64>,
     /// The reader runs.
     reader: bool,
+    /// The player has said that it ended, as it should.
+    ended: bool,
 }
 
 impl Running {
@@ -205,7 +223,8 @@ impl Running {
                     self.start_reader(options, is_serial)?;
                 }
                 Ok(Told::Connected) => {}
-                Ok(Told::Ended(None)) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Told::Ended(None)) => self.ended = true,
+                Err(RecvTimeoutError::Timeout) => {}
                 // The link could not be opened at all.
                 Ok(Told::Ended(Some(reason))) if !self.reader => {
                     return Err(io::Error::other(reason));
@@ -221,9 +240,17 @@ impl Running {
                     lock(&self.shared.report).failure = Some(reason);
                     return Ok(());
                 }
-                Ok(Told::Read(Ok(cut_off))) => {
-                    lock(&self.shared.report).cut_off = cut_off;
-                    self.await_answers(options.compare, is_interrupted);
+                Ok(Told::Read(Ok(played))) => {
+                    let failure = self.await_reason(played.stopped);
+                    let is_whole = failure.is_none();
+                    let mut report = lock(&self.shared.report);
+                    report.cut_off = played.cut_off;
+                    report.strange_lines = played.strange_lines;
+                    report.failure = failure;
+                    drop(report);
+                    if is_whole {
+                        self.await_answers(options.compare, is_interrupted);
+                    }
                     return Ok(());
                 }
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -242,6 +269,21 @@ impl Running {
             shared.tell(Told::Read(outcome));
         };
         thread::Builder::new().name("reader".into()).spawn(work).map(drop)
+    }
+
+    /// Why the player ended, if not because the file did: it answers the reader before it says so.
+    fn await_reason(&mut self, stopped: bool) -> Option<String> {
+        let until = Instant::now() + REASON;
+        while !self.ended {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.told.recv_timeout(left) {
+                Ok(Told::Ended(None)) => self.ended = true,
+                Ok(Told::Ended(failure)) => return failure,
+                Ok(Told::Connected | Told::Read(_)) => {}
+                Err(_) => break,
+            }
+        }
+        stopped.then(|| "playing had ended".into())
     }
 
     /// The last piece may be answered.
@@ -271,13 +313,13 @@ struct Reader<'s> {
 }
 
 impl Reader<'_> {
-    /// Whether the file was cut off, or why it cannot be read.
+    /// What became of the file, or why it cannot be read.
     fn run(
         mut self,
         options: &Options,
         is_serial: bool,
         read: Arc<AtomicU64>,
-    ) -> Result<bool, String> {
+    ) -> Result<Played, String> {
         let mut source = Source::open(&options.file, options.side, is_serial, read)?;
         let mut found = false;
         let mut time = Clock { speed: options.speed, last: None, at: Duration::ZERO };
@@ -292,7 +334,7 @@ impl Reader<'_> {
                         found = true;
                         let at = time.at(nanos);
                         if !self.send(at, bytes)? {
-                            return Ok(false);
+                            return Ok(Played { stopped: true, ..Played::default() });
                         }
                     }
                 }
@@ -302,12 +344,13 @@ impl Reader<'_> {
         if !found {
             return Err(source.nothing_found());
         }
+        let mut stopped = false;
         while !self.waiting.is_empty() {
-            self.settle()?;
+            stopped |= !self.settle()?;
         }
         let last = self.handle.ask(Request::End, origin()).map_err(|error| error.message)?;
         let _ = last.blocking_recv();
-        Ok(source.is_cut_off())
+        Ok(Played { stopped, ..source.played() })
     }
 
     /// Whether playing goes on.

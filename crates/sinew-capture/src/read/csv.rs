@@ -1,8 +1,13 @@
 //! The log of a serial tap: `timestamp_us,TX|RX,AA BB CC …`, TX being the host's side.
 //!
+//! A tap of datagrams adds their ends, `,FROM,TO`: such a row is handed out as the packet it was.
+//!
 //! Rows of pins (`GPIO`, `GPIO_INIT`) and comments (`#`) stand between.
 
-use super::{Chunk, End, window::Window};
+use std::net::SocketAddr;
+
+use super::{Chunk, End, Packet, Record, window::Window};
+use crate::write::{IP_LINK, udp_packet};
 
 /// A longer line is stepped over.
 const LONGEST_LINE: usize = 256 << 10;
@@ -16,7 +21,7 @@ pub(super) struct Reader {
 
 /// What a line is.
 enum Line {
-    Data { time: i64, from_host: bool },
+    Data { time: i64, from_host: bool, ends: Option<(SocketAddr, SocketAddr)> },
     Other,
     Strange,
 }
@@ -38,15 +43,28 @@ impl Reader {
             || first.is_some_and(|line| line.starts_with(b"timestamp")) && is_row(lines.next())
     }
 
-    pub(super) fn next<'r>(&'r mut self, window: &mut Window) -> Result<Chunk<'r>, End> {
+    pub(super) fn next<'r>(&'r mut self, window: &mut Window) -> Result<Record<'r>, End> {
         loop {
             let (length, is_whole) = line(window)?;
             let text = window.bytes().get(..length).unwrap_or_default();
             let line = read(text, &mut self.bytes);
             window.advance(length + usize::from(is_whole));
             match line {
-                Line::Data { time, from_host } => {
-                    return Ok(Chunk { time, from_host: Some(from_host), bytes: &self.bytes });
+                Line::Data { time, ends: Some((from, to)), .. } => {
+                    match udp_packet(from, to, &self.bytes) {
+                        Some(packet) => {
+                            self.bytes = packet;
+                            let length = self.bytes.len() as u32;
+                            let (link, bytes) = (IP_LINK, &self.bytes[..]);
+                            return Ok(Record::Packet(Packet { time, link, length, bytes }));
+                        }
+                        // Ends of two versions of IP, or more than fits into a packet.
+                        None => self.strange += 1,
+                    }
+                }
+                Line::Data { time, from_host, ends: None } => {
+                    let (from_host, bytes) = (Some(from_host), &self.bytes[..]);
+                    return Ok(Record::Chunk(Chunk { time, from_host, bytes }));
                 }
                 Line::Strange if !is_whole => return Err(End::CutOff),
                 Line::Strange => self.strange += 1,
@@ -82,7 +100,7 @@ fn read(line: &[u8], bytes: &mut Vec<u8>) -> Line {
     if line.is_empty() || line.starts_with(b"#") {
         return Line::Other;
     }
-    let mut fields = line.splitn(3, |byte| *byte == b',');
+    let mut fields = line.splitn(5, |byte| *byte == b',');
     let time = fields.next().and_then(number);
     let side = fields.next().map(<[u8]>::trim_ascii);
     let (Some(time), Some(side)) = (time, side) else { return Line::Strange };
@@ -92,10 +110,21 @@ fn read(line: &[u8], bytes: &mut Vec<u8>) -> Line {
         b"GPIO" | b"GPIO_INIT" => return Line::Other,
         _ => return Line::Strange,
     };
-    match hex(fields.next().unwrap_or_default(), bytes) {
-        true => Line::Data { time: time.saturating_mul(1000), from_host },
-        false => Line::Strange,
+    if !hex(fields.next().unwrap_or_default(), bytes) {
+        return Line::Strange;
     }
+    let ends = match (fields.next(), fields.next()) {
+        (None, _) => None,
+        (Some(from), to) => match (address(from), to.and_then(address)) {
+            (Some(from), Some(to)) => Some((from, to)),
+            _ => return Line::Strange,
+        },
+    };
+    Line::Data { time: time.saturating_mul(1000), from_host, ends }
+}
+
+fn address(text: &[u8]) -> Option<SocketAddr> {
+    str::from_utf8(text).ok()?.trim().parse().ok()
 }
 
 fn number(text: &[u8]) -> Option<i64> {

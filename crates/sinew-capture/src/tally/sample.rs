@@ -43,6 +43,18 @@ impl Sample {
         self.total
     }
 
+    /// Whether this is as even as chance, and so encryption, makes that many bytes; so few that nothing can be
+    /// told are not.
+    pub(crate) fn is_random(&self) -> bool {
+        const FEWEST: u64 = 8;
+        const TOLERANCE: f64 = 0.3;
+        let total = self.total as f64;
+        // What chance gives: few bytes are nearly all different, many come near 8 bits.
+        let expected =
+            if self.total < 128 { total.log2() - total / 256.0 } else { 8.0 - 184.0 / total };
+        self.total >= FEWEST && self.entropy() > expected - TOLERANCE
+    }
+
     /// Bits that a byte tells: 8 where all are equally frequent, as in what is encrypted.
     pub(crate) fn entropy(&self) -> f64 {
         let total = self.total as f64;
@@ -79,6 +91,25 @@ mod tests {
         let all: [u8; 256] = std::array::from_fn(|byte| byte as u8);
         all.chunks(EACH).for_each(|part| sample.take(part));
         assert_eq!(sample.entropy(), 8.0);
+    }
+
+    #[test]
+    fn chance_is_told_from_what_repeats_at_any_length() {
+        let mut random = fastrand::Rng::with_seed(5);
+        for payloads in [1, 2, 4, 10, 100, 2000] {
+            for size in [16, 36, 64] {
+                let (mut noise, mut plain) = (Sample::new(), Sample::new());
+                for _ in 0..payloads {
+                    let bytes: Vec<u8> = (0..size).map(|_| random.u8(..)).collect();
+                    noise.take(&bytes);
+                    let half: Vec<u8> = bytes.iter().map(|byte| byte & 0x0F).collect();
+                    plain.take(&half);
+                }
+                assert!(noise.is_random(), "{payloads} of {size}: {}", noise.entropy());
+                assert!(!plain.is_random(), "{payloads} of {size}: {}", plain.entropy());
+            }
+        }
+        assert!(!Sample::new().is_random());
     }
 
     #[test]

@@ -113,6 +113,10 @@ fn commands_that_are_new_or_gone_or_come_at_another_rate_are_told() {
     assert!(velocity["changes"][0].as_str().unwrap().starts_with("rate 25."), "{velocity}");
     assert_eq!(velocity["bytes"], serde_json::json!([]));
     assert_eq!(of(&json(&diff(&fast, &slow)), 0x68)["change"], "gone");
+    // A silence at the end, behind which one more message comes, is no other rate.
+    let idle = [slow.clone(), line(900_000_000, "RX", 0x15, &[3; 96]).into_bytes()].concat();
+    let told = json(&diff(&slow, &idle));
+    assert_eq!(told["same"], true, "{told}");
     // Twice as long at the same rate is no difference.
     let long = [
         fast.clone(),

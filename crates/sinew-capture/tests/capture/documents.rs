@@ -144,8 +144,49 @@ fn damaged_teaching_datagrams_stay_teaching_datagrams() {
         let [verdict] = &report.verdicts[..] else { panic!("{layout}: {:?}", report.verdicts) };
         assert_eq!(verdict.kind, Kind::TeachingDatagrams, "{layout}");
         assert_eq!((verdict.records, verdict.crc_valid), (500, 333));
-        assert_eq!(row(&report, 0x0C).count, 500);
+        assert_eq!(row(&report, 0x0C).count, 333, "what is damaged may be any command");
+        assert!(verdict.text.contains("in 167 datagrams the CRC-32 is wrong"), "{}", verdict.text);
+        assert!(report.flows[0].why.contains("167 damaged"), "{}", report.flows[0].why);
         assert_eq!(crate::protocols(&report), [("teach", 500)]);
+    }
+}
+
+#[test]
+fn records_beside_right_datagrams_stay_records() {
+    for (numbers, right) in
+        [(256..300, 1), (256..258, 1), (300..301, 1), (256..300, 40), (250..500, 2)]
+    {
+        let mut random = fastrand::Rng::with_seed(7);
+        let count = numbers.end - numbers.start;
+        let mut datagrams: Vec<_> =
+            numbers.clone().map(|number| write::record(&mut random, number, 60)).collect();
+        datagrams.extend(taught(Layout::Compact, right));
+        let report = captured(&datagrams);
+        let right = u64::from(right);
+        let mut found = crate::protocols(&report);
+        found.sort_unstable();
+        assert_eq!(found, [("dtls", count), ("teach", right)], "{numbers:?}");
+        let verdict = |kind| report.verdicts.iter().find(|verdict| verdict.kind == kind).unwrap();
+        let records = verdict(Kind::DtlsTakenForCommands);
+        assert_eq!((records.records, records.crc_valid, records.sequence_gaps), (count, 0, 0));
+        assert!(records.text.contains(&format!("right in 0 of {count}")), "{}", records.text);
+        let real = verdict(Kind::TeachingDatagrams);
+        assert_eq!((real.records, real.crc_valid), (right, right));
+    }
+}
+
+#[test]
+fn several_records_in_a_datagram_are_told_as_such() {
+    let mut random = fastrand::Rng::with_seed(8);
+    let mut pair = |number| {
+        [write::record(&mut random, number, 60), write::record(&mut random, number + 1, 50)]
+            .concat()
+    };
+    let report = captured(&[pair(10), pair(12), pair(14)]);
+    let [verdict] = &report.verdicts[..] else { panic!("{:?}", report.verdicts) };
+    assert_eq!((verdict.records, verdict.lengths_fit, verdict.sequence_gaps), (6, 6, 0));
+    for words in ["in these 3 datagrams", "6 DTLS records", "where the next one begins"] {
+        assert!(verdict.text.contains(words), "{words}: {}", verdict.text);
     }
 }
 
@@ -157,6 +198,7 @@ fn a_command_without_a_right_check_proves_nothing() {
     assert!(report.verdicts.is_empty(), "{:?}", report.verdicts);
     assert_eq!(crate::protocols(&report), [("teach", 500)]);
     assert!(report.flows[0].why.contains("right in 0 of 500"), "{}", report.flows[0].why);
+    assert!(report.commands.is_empty(), "{:?}", report.commands);
 }
 
 #[test]

@@ -156,6 +156,29 @@ fn what_is_cut_off_is_said() {
 }
 
 #[test]
+fn of_packed_data_that_is_cut_off_at_most_a_block_is_lost() {
+    let mut random = fastrand::Rng::with_seed(12);
+    let noise =
+        |random: &mut fastrand::Rng| -> Vec<u8> { (0..1000).map(|_| random.u8(..)).collect() };
+    let packets: Vec<write::Stamped> =
+        (0..600).map(|index| (index, write::udp(write::ENDS, &noise(&mut random)))).collect();
+    let packed = zstd(&write::pcap(101, &packets));
+    // Noise does not become smaller, so that the place of the cut is that of the file; a block is 128 KiB.
+    for length in [200_000, 300_000, 400_000, 599_000] {
+        let report = inspect(&packed[..length]);
+        assert_eq!(report.end, End::CutOff, "{length}");
+        let whole = (length as u64 - (128 << 10)) / 1100;
+        assert!(report.packets >= whole, "{length}: {} of {whole}", report.packets);
+        let said = report.notes.join(" ");
+        assert!(said.contains("the packed data is cut off"), "{said}");
+    }
+    let mut damaged = packed;
+    damaged[300_000..].fill(0xFF);
+    let report = inspect(&damaged);
+    assert!(report.is_truncated() && report.packets > 100, "{}", report.packets);
+}
+
+#[test]
 fn what_is_no_capture_is_refused() {
     assert!(matches!(try_inspect(b""), Err(Error::Empty)));
     assert!(matches!(try_inspect(b"hello world, this is a text\n"), Err(Error::Unknown)));

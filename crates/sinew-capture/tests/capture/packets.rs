@@ -60,8 +60,8 @@ fn what_is_not_ip_is_counted() {
     assert_eq!((report.packets, report.flows.len()), (3, 0));
     let notes = report.notes.join(" ");
     assert!(notes.contains("2 packets are not IP: ARP") && notes.contains("1 packet"), "{notes}");
-    let report = inspect(&write::pcap(147, &[(0, vec![0; 40])]));
-    assert!(report.notes[0].contains("link type 147"), "{:?}", report.notes);
+    let report = inspect(&write::pcap(150, &[(0, vec![0; 40])]));
+    assert!(report.notes[0].contains("link type 150"), "{:?}", report.notes);
 }
 
 #[test]
@@ -179,7 +179,25 @@ fn a_filter_leaves_the_rest_out() {
         assert_eq!(report.packets, wanted, "{conditions:?}");
     }
     let mut filter = sinew_capture::Filter::default();
-    for wrong in ["", "x", "port=3", "time=3", "time=a..b", "flow=:x", "flow=host", "command=256"] {
+    for wrong in [
+        "",
+        "x",
+        "port=3",
+        "time=3",
+        "time=a..b",
+        "time=3..2",
+        "time=NaN..",
+        "time=..nan",
+        "flow=:x",
+        "flow=host",
+        "command=256",
+        "protocol=dlts",
+        "protocol=",
+        "protocol=dtls,",
+    ] {
         assert!(filter.add(wrong).is_err(), "{wrong}");
+    }
+    for right in ["time=..", "time=2..2", "protocol=quic", "protocol=TLS,mdns,icmpv6"] {
+        assert!(filter.add(right).is_ok(), "{right}");
     }
 }

@@ -7,7 +7,10 @@ use sinew_capture::{
     Capture, End, Fragments,
     net::{self, Parsed, Transport},
     read::{Chunk, Record},
-    write::{CSV_HEAD, IP_LINK, SERIAL_LINK, csv_row, pcapng_head, pcapng_packet, udp_packet},
+    write::{
+        CSV_HEAD, CSV_UDP_HEAD, IP_LINK, SERIAL_LINK, csv_row, pcapng_head, pcapng_packet,
+        udp_packet,
+    },
 };
 
 use crate::{inspect, protocols};
@@ -41,11 +44,33 @@ fn pcapng(rows: &[Row]) -> Vec<u8> {
     file
 }
 
+#[test]
+fn rows_of_a_tap_of_datagrams_are_the_packets_they_were() {
+    use sinew_wire::teach::{Layout, Message, Sequence};
+    let mut file = CSV_UDP_HEAD.as_bytes().to_vec();
+    let ends = [("10.0.0.1:5000", "10.0.0.2:49504"), ("[::1]:5000", "[fe80::2]:49504")];
+    for (index, (from, to)) in (0..).zip(ends) {
+        let ready = Message::Ready { ready: 1, rest: &[] };
+        let bytes = ready.to_vec(Layout::Compact, Sequence(index)).unwrap();
+        let ends = (from.parse().unwrap(), to.parse().unwrap());
+        csv_row(&mut file, 1000 + u64::from(index), true, &bytes, Some(ends));
+    }
+    for strange in ["1,TX,00,10.0.0.1:5000", "1,TX,00,x,y", "1,TX,00,10.0.0.1:1,[::1]:2"] {
+        file.extend(strange.bytes().chain(*b"\n"));
+    }
+    let report = crate::inspect(&file);
+    assert_eq!((report.packets, report.end), (2, End::Whole));
+    assert_eq!(crate::protocols(&report), [("teach", 1), ("teach", 1)]);
+    let both = report.flows.iter().map(|flow| (flow.a.as_str(), flow.b.as_str()));
+    assert_eq!(both.collect::<Vec<_>>(), ends);
+    assert!(report.notes.join(" ").contains("3 lines"), "{:?}", report.notes);
+}
+
 proptest! {
     #[test]
     fn rows_are_read_as_they_were_written(rows in rows()) {
         let mut file = CSV_HEAD.as_bytes().to_vec();
-        rows.iter().for_each(|(time, from_host, bytes)| csv_row(&mut file, *time, *from_host, bytes));
+        rows.iter().for_each(|(time, from_host, bytes)| csv_row(&mut file, *time, *from_host, bytes, None));
         prop_assert_eq!(read(file, 1000), rows);
     }
 

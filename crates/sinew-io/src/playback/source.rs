@@ -20,6 +20,8 @@ use sinew_wire::{
     teach,
 };
 
+use super::Played;
+
 /// Frames of a dump without times are this far apart.
 const PERIOD_NS: i64 = 10_000_000;
 
@@ -127,8 +129,11 @@ impl Source {
         }
     }
 
-    pub(super) fn is_cut_off(&self) -> bool {
-        self.capture.end() != Some(End::Whole)
+    /// How far it was read, and what was not understood.
+    pub(super) fn played(&self) -> Played {
+        // While there may be more, it is not known.
+        let cut_off = self.capture.end().is_some_and(|end| end != End::Whole);
+        Played { cut_off, strange_lines: self.capture.strange_lines(), stopped: false }
     }
 }
 

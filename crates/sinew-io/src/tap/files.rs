@@ -12,7 +12,7 @@ use std::{
 
 use sinew_capture::{
     Line,
-    write::{CSV_HEAD, IP_LINK, csv_row, pcapng_head, pcapng_packet, udp_packet},
+    write::{CSV_HEAD, CSV_UDP_HEAD, IP_LINK, csv_row, pcapng_head, pcapng_packet, udp_packet},
 };
 
 use super::{Notice, Passage};
@@ -73,14 +73,15 @@ impl Files {
             path.as_deref().map(make).transpose()
         };
         let lines = [Line::new(), Line::new()];
-        let csv = open(&logs.csv, CSV_HEAD.into())?;
+        let csv_head = if link == IP_LINK { CSV_UDP_HEAD } else { CSV_HEAD };
+        let csv = open(&logs.csv, csv_head.into())?;
         Ok(Files { csv, pcapng: open(&logs.pcapng, head)?, link, lines, begin })
     }
 
     pub(super) fn take(&mut self, passage: &Passage) {
         let Passage { nanos, from_host, ends, bytes } = passage;
         if let Some(csv) = &mut self.csv {
-            csv.add(|out| csv_row(out, nanos / 1000, *from_host, bytes));
+            csv.add(|out| csv_row(out, nanos / 1000, *from_host, bytes, *ends));
         }
         let Some(pcapng) = &mut self.pcapng else { return };
         match ends {

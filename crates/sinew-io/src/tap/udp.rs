@@ -44,6 +44,11 @@ impl UdpTap {
         let socket = UdpSocket::bind(listen).map_err(named)?;
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
+        if is_itself(address, target) {
+            let message =
+                format!("{target} is the tap itself: every datagram would go round for ever");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
         let interface = format!("udp {address} to {target}");
         let running = Running::start(logs, IP_LINK, interface, show, notices, move |forward| {
             let clients = Vec::new();
@@ -61,6 +66,20 @@ impl UdpTap {
     pub fn counters(&self) -> &Arc<Counters> {
         &self.running.counters
     }
+}
+
+/// Whether what is sent to the target comes to who listens: also where one of them stands for all of a
+/// machine's addresses.
+fn is_itself(listen: SocketAddr, target: SocketAddr) -> bool {
+    if listen.port() != target.port() {
+        return false;
+    }
+    let [listen, target] = [listen, target].map(|address| address.ip().to_canonical());
+    if listen.is_unspecified() {
+        // An address is this machine's where a socket can have it.
+        return target.is_unspecified() || UdpSocket::bind((target, 0)).is_ok();
+    }
+    listen == target || target.is_unspecified() && listen.is_loopback()
 }
 
 /// A client, and the socket by which the target knows it.
@@ -196,5 +215,25 @@ impl Between {
             self.forward.waker.reset();
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tap_of_itself_is_noticed() {
+        let is = |listen: &str, target: &str| {
+            is_itself(listen.parse().expect("an address"), target.parse().expect("an address"))
+        };
+        assert!(is("127.0.0.1:5000", "127.0.0.1:5000"));
+        assert!(is("0.0.0.0:5000", "127.0.0.1:5000"));
+        assert!(is("127.0.0.1:5000", "0.0.0.0:5000"));
+        assert!(is("[::]:5000", "127.0.0.1:5000"));
+        assert!(is("127.0.0.1:5000", "[::ffff:127.0.0.1]:5000"));
+        assert!(!is("127.0.0.1:5000", "127.0.0.1:5001"));
+        assert!(!is("127.0.0.1:5000", "127.0.0.2:5000"));
+        assert!(!is("0.0.0.0:5000", "192.0.2.1:5000"));
     }
 }

@@ -1,7 +1,7 @@
 //! What of captured teaching datagrams may reach a robot again.
 
 use sinew_wire::teach::{
-    Command, Datagram, G1_ARM_JOINTS, Layout, Message, Play, Sender, Sequence,
+    Command, Datagram, G1_ARM_JOINTS, Keyframes, Layout, Message, Sender, Sequence,
 };
 
 use crate::playback::Verdict;
@@ -28,11 +28,23 @@ impl Gate {
         let Ok(datagram) = Datagram::new_checked(bytes) else {
             return Verdict::LeftOut("no teaching datagram");
         };
+        if !self.confirmed && matches!(Command::from(datagram.command), Command::Unknown(_)) {
+            return Verdict::LeftOut("not known to be harmless");
+        }
+        // What is stored beyond a joint's limits would be played from there.
+        if let Ok(Message::Save(save)) = Message::parse(&datagram, Some(Sender::Host))
+            && let Err(why) = within_limits("save", &save.keyframes)
+        {
+            return Verdict::Refused(why);
+        }
         match self.moves(&datagram) {
             false => Verdict::Pass,
             true if !self.confirmed => Verdict::LeftOut("moves the robot"),
             true => match Message::parse(&datagram, Some(Sender::Host)) {
-                Ok(Message::Play(play)) => within_limits(&play),
+                Ok(Message::Play(play)) => match within_limits("play", &play.keyframes) {
+                    Ok(()) => Verdict::Pass,
+                    Err(why) => Verdict::Refused(why),
+                },
                 Ok(_) => Verdict::Pass,
                 Err(error) => Verdict::Refused(error.to_string()),
             },
@@ -70,17 +82,17 @@ impl Gate {
     }
 }
 
-fn within_limits(play: &Play<'_>) -> Verdict {
-    for keyframe in play.keyframes.iter() {
+fn within_limits(what: &str, keyframes: &Keyframes) -> Result<(), String> {
+    for keyframe in keyframes.iter() {
         let Some(joint) = G1_ARM_JOINTS.get(usize::from(keyframe.joint)) else {
-            return Verdict::Refused(format!("play: there is no joint {}", keyframe.joint));
+            return Err(format!("{what}: there is no joint {}", keyframe.joint));
         };
         if !(joint.min..=joint.max).contains(&keyframe.value) {
-            return Verdict::Refused(format!(
-                "play: {}: wanted {} to {} rad, got {}",
+            return Err(format!(
+                "{what}: {}: wanted {} to {} rad, got {}",
                 joint.name, joint.min, joint.max, keyframe.value
             ));
         }
     }
-    Verdict::Pass
+    Ok(())
 }

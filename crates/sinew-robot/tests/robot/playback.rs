@@ -337,6 +337,52 @@ fn play(value: f32) -> teach::Play<'static> {
 }
 
 #[test]
+fn what_no_document_has_passes_only_when_confirmed() {
+    let unknown = (0xE7, &[1, 2, 3][..]);
+    let all = [HEARTBEAT, unknown];
+    for (confirmed, wanted) in [(false, &[HEARTBEAT][..]), (true, &[HEARTBEAT, unknown])] {
+        let mut stage = Stage::vacuum(confirmed);
+        all.iter().for_each(|one| stage.send(MS, frame(*one)));
+        stage.ask(Request::End);
+        stage.run(Duration::from_secs(1));
+        assert_eq!(stage.commands(), owned(wanted), "{:?}", stage.fates);
+        let strange = datagram(
+            &teach::Message::Unknown { command: 0x77, payload: &[1; 4] },
+            teach::Layout::Compact,
+            1,
+        );
+        let mut stage = Stage::new(Rules::Teach, confirmed);
+        stage.send(MS, strange);
+        stage.ask(Request::End);
+        stage.run(Duration::from_secs(1));
+        assert_eq!(stage.sent.len(), usize::from(confirmed), "{:?}", stage.fates);
+    }
+}
+
+#[test]
+fn what_is_saved_is_within_limits_too() {
+    for confirmed in [false, true] {
+        let mut stage = Stage::new(Rules::Teach, confirmed);
+        for value in [0.5, 2.5] {
+            let save = teach::Save {
+                name: teach::Name::new("wave").unwrap(),
+                timestamp: 0,
+                duration_ms: 100,
+                frame_count: 1,
+                flags: 1,
+                keyframes: play(value).keyframes,
+                rest: &[],
+            };
+            stage.send(MS, datagram(&teach::Message::Save(save), teach::Layout::Compact, 1));
+        }
+        stage.ask(Request::End);
+        stage.run(Duration::from_secs(1));
+        assert_eq!(stage.sent.len(), 1, "{:?}", stage.fates);
+        assert!(matches!(&stage.fates[1].1, Fate::Refused(why) if why.starts_with("save")));
+    }
+}
+
+#[test]
 fn arms_are_moved_when_confirmed_and_within_their_limits() {
     for layout in [teach::Layout::Documented, teach::Layout::Compact] {
         let list = datagram(&teach::Message::ListRequest { rest: &[] }, layout, 1);

@@ -11,6 +11,7 @@ use std::{
     cell::Cell,
     fs::File,
     io::{self, Read, Write},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     rc::Rc,
     time::{Duration, Instant},
@@ -80,6 +81,9 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
         io::stdout().lock().write_all(sinew_capture::dissector().as_bytes())?;
         return Ok(DONE);
     }
+    if let Some(page) = &args.html {
+        may_overwrite(page, &args.file)?;
+    }
     let mut filter = Filter::default();
     for condition in &args.filter {
         filter.add(condition).map_err(|error| Usage(format!("--filter {error}")))?;
@@ -112,6 +116,37 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     inspect(args, one, &filter, json, false, &mut page)?;
     write_page(args, page)?;
     Ok(DONE)
+}
+
+/// A page takes the place of an older one, and of no capture.
+fn may_overwrite(page: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
+    let Ok(real) = page.canonicalize() else { return Ok(()) };
+    let about = std::fs::metadata(&real)?;
+    let is_same = |file: &PathBuf| {
+        std::fs::metadata(file)
+            .is_ok_and(|other| (other.dev(), other.ino()) == (about.dev(), about.ino()))
+    };
+    if files.iter().any(is_same) {
+        let page = page.display();
+        return Err(
+            Usage(format!("--html {page}: this is one of the captures: name another")).into()
+        );
+    }
+    if !about.is_file() {
+        return Ok(());
+    }
+    let mut front = Vec::new();
+    // One that cannot be read is not known to be anything; writing tells.
+    if let Ok(file) = File::open(&real) {
+        file.take(4096).read_to_end(&mut front)?;
+    }
+    if sinew_capture::read::looks_like_capture(&front) {
+        let page = page.display();
+        let why =
+            "it begins as a capture does, and would be overwritten: name another, or remove it";
+        return Err(Usage(format!("--html {page}: {why}")).into());
+    }
+    Ok(())
 }
 
 fn write_page(args: &Args, page: Page) -> anyhow::Result<()> {

@@ -187,6 +187,7 @@ fn object(args: &Args, report: &Report) -> Value {
         "answered_bytes": report.answered,
         "compare": compare,
         "truncated": report.cut_off,
+        "strange_lines": report.strange_lines,
         "failure": report.failure,
     })
 }
@@ -199,7 +200,8 @@ fn text(args: &Args, report: &Report) -> io::Result<()> {
     {
         for (why, count) in reasons {
             let why = printable(why);
-            let hint = match why == "moves the robot" {
+            let hint = match matches!(why.as_ref(), "moves the robot" | "not known to be harmless")
+            {
                 true => " (--confirm plays it)",
                 false => "",
             };
@@ -229,6 +231,11 @@ fn text(args: &Args, report: &Report) -> io::Result<()> {
     }
     if report.cut_off {
         say::say("the capture is cut off: it was played as far as it goes");
+    }
+    match report.strange_lines {
+        0 => {}
+        1 => say::warn("1 line is none of a tap's log, and was left out"),
+        lines => say::warn(&format!("{lines} lines are none of a tap's log, and were left out")),
     }
     if let Some(failure) = &report.failure {
         say::fail(&format!("it ended before the file did: {failure}"));
