@@ -3,6 +3,7 @@
 import type { Authenticated, Capability, DaemonMessage, RobotReport, Robots, Taken } from "../api.gen.ts";
 import { readFrame, type Frame } from "./frame.ts";
 import { Link, Refused, type Asked, type Phase } from "./link.ts";
+import { isBusy } from "./robot.ts";
 import { remedy, sentence, type Json, type Sign } from "./words.ts";
 
 export interface Entry {
@@ -174,6 +175,11 @@ class Daemon {
   reload(): void {
     if ([...this.occupied].some((is) => is())) setTimeout(() => this.reload(), 500);
     else location.reload();
+  }
+
+  /** Whether STOP would end anything: what robots told last, or what is held here. */
+  get busy(): boolean {
+    return [...this.occupied].some((is) => is()) || this.robots.some(isBusy);
   }
 
   /** Says when a reload would be in the way. */

@@ -41,6 +41,14 @@ export function activity(robot: RobotReport): string {
   return "ready";
 }
 
+/** Whether it does something that STOP would end: a paused walk stands, soft arms wait for a hand. */
+export function isBusy({ state }: Pick<RobotReport, "state">): boolean {
+  const velocity = object(state["velocity"]);
+  const moves = [velocity["linear"], velocity["angular"]].some((value) => (number(value) ?? 0) !== 0);
+  const mapping = object(state["mapping"]);
+  return moves || typeof state["docking"] === "string" || Boolean(state["playing"]) || state["recording"] === true || mapping["walking"] === true;
+}
+
 /** The class of a robot's dot: filled is live, a ring is old, a diamond is lost. */
 export function dot(robot: RobotReport, lost: boolean): "" | "warn" | "bad" {
   const sign = linkSign(robot.link.state);
