@@ -1,6 +1,7 @@
 // What a robot tells, in words for a glance. It goes by what is told, never by the robot's kind.
 
 import type { RobotReport } from "../api.gen.ts";
+import { isMapping, mappingWaits } from "./place.ts";
 import { dockPhase, linkSign, type Json } from "./words.ts";
 
 const number = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
@@ -36,7 +37,9 @@ export function activity(robot: RobotReport): string {
   if (state["teaching"] === true) return "arms soft";
   if (object(state["mapping"])["walking"] === true) return "walking";
   if (Math.abs(number(velocity["linear"]) ?? 0) > 0.005 || Math.abs(number(velocity["angular"]) ?? 0) > 0.01) return "driving";
-  if (object(state["mapping"])["active"] === true || object(state["map"])["mapping"] === true) return "mapping";
+  const waits = mappingWaits(state, robot.links ?? {});
+  if (waits) return `mapping waits: ${waits.why}`;
+  if (isMapping(state)) return "mapping";
   if (state["is_charging"] === true) return "charging";
   return "ready";
 }
@@ -53,5 +56,6 @@ export function isBusy({ state }: Pick<RobotReport, "state">): boolean {
 export function dot(robot: RobotReport, lost: boolean): "" | "warn" | "bad" {
   const sign = linkSign(robot.link.state);
   if (sign === "bad") return "bad";
-  return lost || sign === "warn" || !robot.fresh ? "warn" : "";
+  const waits = mappingWaits(robot.state, robot.links ?? {}) !== null;
+  return lost || sign === "warn" || !robot.fresh || waits ? "warn" : "";
 }

@@ -96,5 +96,5 @@ test("motions come and go as files, and are shown before anything moves", async 
   const dragged = JSON.parse(await data.evaluate((data) => data.getData("application/x-sinew-motion")));
   assert.deepEqual([dragged.name, dragged.frames.length, dragged.joints.length], ["from the SDK", 2, 12]);
   await page.locator("input[type=file]").setInputFiles({ name: "no.json", mimeType: "application/json", buffer: Buffer.from("{}") });
-  await page.getByRole("alert").filter({ hasText: "this is no motion" }).waitFor();
+  await page.getByRole("alert").filter({ hasText: "this file is no motion: it names no joints" }).waitFor();
 });
