@@ -322,12 +322,15 @@ class Daemon {
       this.access = access;
       this.name = name;
       this.tokenWanted = access === "nothing" ? { message: "" } : null;
+      // Without a token a ping is refused, and a greeting is not.
+      this.link.beat = access === "nothing" ? { type: "Auth" } : { type: "Ping" };
       if (access === "nothing") return;
       if (this.notice?.lasts) this.notice = null;
       await this.subscribe();
     } catch (error) {
       if (error instanceof Refused && error.code === "unauthorized") {
         sessionStorage.removeItem(TOKEN);
+        this.link.beat = { type: "Auth" };
         this.tokenWanted = { message: token ? "This token is not right." : "" };
       }
     }
