@@ -38,7 +38,7 @@ export function activity(robot: RobotReport): string {
   if (object(state["mapping"])["walking"] === true) return "walking";
   if (Math.abs(number(velocity["linear"]) ?? 0) > 0.005 || Math.abs(number(velocity["angular"]) ?? 0) > 0.01) return "driving";
   const waits = mappingWaits(state, robot.links ?? {});
-  if (waits) return `mapping waits: ${waits.why}`;
+  if (waits) return waits.off ? "lidar off, mapping waits" : "no scan, mapping waits";
   if (isMapping(state)) return "mapping";
   if (state["is_charging"] === true) return "charging";
   return "ready";

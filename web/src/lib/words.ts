@@ -162,7 +162,7 @@ export function sentence(event: Json): [Sign, string] {
 /** What keeps a robot from driving. */
 export function stopReason(by: string, here: boolean): string {
   if (here) return "Stopped from this page";
-  return by === "http" ? "Stopped by a program, over HTTP" : `Stopped: ${by}`;
+  return by === "http" ? "Stopped by another page or program" : `Stopped: ${by}`;
 }
 
 /** What a name of a motion may have. */

@@ -80,6 +80,11 @@ test("STOP stops what drives: by the button, by the space bar, and beside a text
   await watcher.stops(t, "STOP", key, stop);
   assert.notEqual((await daemon.robot("vacuum")).stopped_by, null, "a stop latches");
   await page.getByRole("alert").filter({ hasText: "Stopped all robots" }).waitFor();
+  // It goes out by two ways, and is told once.
+  await page.getByText("Stopped from this page. Enable drive to go on.").waitFor();
+  const log = page.getByRole("list", { name: "Events" });
+  await log.getByText("Stopped all robots, from this page").waitFor();
+  assert.equal(await log.getByText(/Stopped by/).count(), 0);
   await page.keyboard.up("KeyW");
   await enableDrive(page);
   // Whatever has the focus is not pressed by it: the switch stays as it is.

@@ -11,7 +11,7 @@ test("mapping that gets no scan says so, and is not green", () => {
   // A controller that has just booted tells no speed of its lidar at all.
   for (const lidar of [0, null]) {
     assert.deepEqual(mappingWaits({ ...mapping, lidar }, { lidar: { state: "silent" } }), { why: "the lidar is off", off: true });
-    assert.equal(activity(robot({ ...mapping, lidar }, "silent")), "mapping waits: the lidar is off");
+    assert.equal(activity(robot({ ...mapping, lidar }, "silent")), "lidar off, mapping waits");
     assert.equal(dot(robot({ ...mapping, lidar }, "silent"), false), "warn");
   }
   assert.deepEqual(mappingWaits({ ...mapping, lidar: 60 }, { lidar: { state: "silent" } }), { why: "nothing comes from the lidar", off: false });
@@ -32,6 +32,6 @@ test("a name is cut to bytes, between letters", () => {
 
 test("a stop is told by who stopped", () => {
   assert.equal(stopReason("http", true), "Stopped from this page");
-  assert.equal(stopReason("http", false), "Stopped by a program, over HTTP");
+  assert.equal(stopReason("http", false), "Stopped by another page or program");
   assert.equal(stopReason("Chrome 12ab left", false), "Stopped: Chrome 12ab left");
 });
