@@ -3,6 +3,7 @@
 import type { Authenticated, Capability, DaemonMessage, RobotReport, Robots, Taken } from "../api.gen.ts";
 import { readFrame, type Frame } from "./frame.ts";
 import { Link, Refused, type Asked, type Phase } from "./link.ts";
+import { isBusy } from "./robot.ts";
 import { remedy, sentence, type Json, type Sign } from "./words.ts";
 
 export interface Entry {
@@ -18,6 +19,8 @@ export interface Entry {
 export interface Robot extends RobotReport {
   toldAt: number;
   rate: number | null;
+  /** It was stopped from this page, by whatever way. */
+  stoppedHere: boolean;
 }
 
 type SensorListener = (robot: string, group: string, values: Json, time: number) => void;
@@ -29,6 +32,8 @@ const TOKEN = "sinew-token";
 const SENSOR_RATE = 20;
 /** How often the log is shown anew at most, ms: a robot may tell a thousand events a second. */
 const LOG_PACE = 100;
+/** How long what this page's STOP has caused is told of, ms: it goes by two ways, of which HTTP has no name of its own. */
+const STOP_ECHO = 3000;
 /** How long STOP waits for an answer before it says that there is none, ms. */
 const STOP_PATIENCE = 1500;
 
@@ -49,7 +54,7 @@ class Daemon {
   subscriptions = $state(0);
   log: Entry[] = $state.raw([]);
   /** What a person should hear at once. */
-  notice: { text: string; sign: Sign } | null = $state.raw(null);
+  notice: { text: string; sign: Sign; lasts?: boolean } | null = $state.raw(null);
   /** This page's clock, at the pace of texts. */
   now = $state(Date.now());
   /** What to add to this page's clock for the daemon's, ms. */
@@ -66,6 +71,9 @@ class Daemon {
   private quickest = Infinity;
   private readonly link: Link;
   private readonly tab = Math.floor(crypto.getRandomValues(new Uint16Array(1))[0] ?? 0).toString(16).padStart(4, "0");
+
+  private stoppedAt = -Infinity;
+  private readonly stoppedHere = new Set<string>();
 
   private lostAt: number | null = $state(null);
 
@@ -139,6 +147,7 @@ class Daemon {
 
   /** Stops all robots, by every way there is. */
   async stop(): Promise<void> {
+    this.stoppedAt = Date.now();
     const said = within(STOP_PATIENCE, this.link.ask({ type: "Stop" }));
     this.halts.forEach((halt) => halt());
     const names = this.robots.map(({ name }) => name);
@@ -157,8 +166,22 @@ class Daemon {
         ? "Stopped all robots"
         : `STOP did not reach ${missed.length < names.length || names.length === 0 ? missed.join(", ") : "Sinew"}: use the robot's own switch`;
     const sign = missed.length === 0 ? "ok" : "bad";
-    this.tell(null, sign, text);
-    this.notice = { sign, text };
+    this.tell(null, sign, missed.length === 0 ? `${text}, from this page` : text);
+    // A stop that came to nothing is told until there is a connection again.
+    this.notice = { sign, text, lasts: missed.length > 0 };
+  }
+
+  /** Whether a name is the one this page's STOP goes by just now. */
+  private isEcho(by: unknown): boolean {
+    return Date.now() - this.stoppedAt < STOP_ECHO && (by === this.name || by === "http");
+  }
+
+  /** Whether a robot's stop is this page's; the daemon's word alone does not tell for HTTP. */
+  private wasStoppedHere({ name, stopped_by }: RobotReport): boolean {
+    const before = this.robots.find((robot) => robot.name === name)?.stopped_by;
+    if (this.isEcho(stopped_by) || (this.name !== "" && stopped_by === this.name)) this.stoppedHere.add(name);
+    else if (stopped_by !== before) this.stoppedHere.delete(name);
+    return this.stoppedHere.has(name);
   }
 
   private async post(robot: string): Promise<void> {
@@ -174,6 +197,11 @@ class Daemon {
   reload(): void {
     if ([...this.occupied].some((is) => is())) setTimeout(() => this.reload(), 500);
     else location.reload();
+  }
+
+  /** Whether STOP would end anything: what robots told last, or what is held here. */
+  get busy(): boolean {
+    return [...this.occupied].some((is) => is()) || this.robots.some(isBusy);
   }
 
   /** Says when a reload would be in the way. */
@@ -265,6 +293,9 @@ class Daemon {
     if (topic === "state") {
       if (isReport(data)) this.renew(data);
     } else if (topic === "events") {
+      // STOP has a line of its own, for all robots and ways.
+      const { event, by } = data as Json;
+      if (event === "stopped" && this.isEcho(by)) return;
       const [sign, text] = sentence(data as Json);
       this.tell(robot, sign, text);
     } else {
@@ -291,10 +322,15 @@ class Daemon {
       this.access = access;
       this.name = name;
       this.tokenWanted = access === "nothing" ? { message: "" } : null;
-      if (access !== "nothing") await this.subscribe();
+      // Without a token a ping is refused, and a greeting is not.
+      this.link.beat = access === "nothing" ? { type: "Auth" } : { type: "Ping" };
+      if (access === "nothing") return;
+      if (this.notice?.lasts) this.notice = null;
+      await this.subscribe();
     } catch (error) {
       if (error instanceof Refused && error.code === "unauthorized") {
         sessionStorage.removeItem(TOKEN);
+        this.link.beat = { type: "Auth" };
         this.tokenWanted = { message: token ? "This token is not right." : "" };
       }
     }
@@ -316,13 +352,17 @@ class Daemon {
     this.quickest = Math.min(trip, this.quickest + 2);
     this.warnings = told.warnings ?? [];
     const toldAt = Date.now();
-    this.robots = told.robots.filter(isReport).map((robot) => ({ ...robot, toldAt, rate: this.rate(robot, toldAt) }));
+    this.robots = told.robots.filter(isReport).map((robot) => this.known(robot, toldAt));
     if (!this.robots.some(({ name }) => name === this.chosen)) this.chosen = this.robots[0]?.name ?? null;
   }
 
   private renew(report: RobotReport): void {
     const toldAt = Date.now();
-    this.robots = this.robots.map((robot) => (robot.name === report.name ? { ...report, toldAt, rate: this.rate(report, toldAt) } : robot));
+    this.robots = this.robots.map((robot) => (robot.name === report.name ? this.known(report, toldAt) : robot));
+  }
+
+  private known(report: RobotReport, toldAt: number): Robot {
+    return { ...report, toldAt, rate: this.rate(report, toldAt), stoppedHere: this.wasStoppedHere(report) };
   }
 
   /** Frames a second, over a second or more. */

@@ -46,6 +46,8 @@ export class Link {
   phase: Phase = "connecting";
   /** When it was lost, by this page's clock. */
   lostAt: number | null = null;
+  /** What is asked to hear that the daemon is there: something that it does not refuse. */
+  beat: Asked = { type: "Ping" };
   private socket: WebSocket | null = null;
   private readonly waiting = new Map<number, { done(data: unknown): void; fail(reason: Refused): void }>();
   private next = 1;
@@ -141,7 +143,7 @@ export class Link {
       this.lose();
     } else if (this.socket.readyState === 1 && now - this.pinged >= PING) {
       this.pinged = now;
-      this.ask({ type: "Ping" }).then(
+      this.ask(this.beat).then(
         () => {
           this.roundTrip = this.world.now() - now;
           this.tell(this.phase);

@@ -118,7 +118,17 @@ export function readMotion(name: string, text: string): Motion {
     const created = Math.floor(Date.now() / 1000);
     return { version: 1, name: plain, created, duration_ms: frames.at(-1)?.[0] ?? 0, joints, frames, keyframes: [] };
   }
-  const document = JSON.parse(text) as Motion;
-  if (!Array.isArray(document.joints)) throw new Error("this is no motion of the library: it has no joints");
-  return { ...document, name: document.name || plain };
+  const document = parsed(text);
+  if (!Array.isArray(document?.joints)) throw new Error("it names no joints");
+  if (document.frames !== undefined && !Array.isArray(document.frames)) throw new Error("its frames are no list");
+  return { ...(document as Motion), frames: document.frames ?? [], name: document.name || plain };
+}
+
+/** The parser's own words are for programmers. */
+function parsed(text: string): Partial<Motion> | null {
+  try {
+    return JSON.parse(text) as Partial<Motion> | null;
+  } catch {
+    throw new Error("it is not JSON, or it is cut off");
+  }
 }

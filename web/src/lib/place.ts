@@ -22,6 +22,14 @@ export function placeOf(state: Json): Place {
   return kept ? { pose: null, frame: "map", left: true } : { pose: pose(state), frame: "own", left: false };
 }
 
+/** Why a map that is being made does not grow, where that is known: a controller that boots switches its lidar off. */
+export function mappingWaits(state: Json, links: Record<string, { state: string }>): { why: string; off: boolean } | null {
+  if (!isMapping(state)) return null;
+  if ("lidar" in state && !(typeof state["lidar"] === "number" && state["lidar"] > 0)) return { why: "the lidar is off", off: true };
+  const link = links["lidar"]?.state;
+  return link === undefined || link === "turning" || link === "starting" ? null : { why: "nothing comes from the lidar", off: false };
+}
+
 /** Whether a map is made now, by the robot or of what it tells. */
 export function isMapping(state: Json): boolean {
   const [robot, map] = [state["mapping"], state["map"]] as (Json | undefined)[];

@@ -1,7 +1,15 @@
 // Values over the last seconds, for plots. They are kept outside the framework.
 
+/** Times and so many rows, each as long as the times: a plot reads beyond what is missing, and fails there. */
+export function aligned(data: readonly ArrayLike<number | null | undefined>[], lines: number): [number[], ...(number | null)[][]] {
+  const times = Array.from(data[0] ?? [], (at) => at ?? 0);
+  return [times, ...Array.from({ length: lines }, (_, line) => times.map((_, index) => data[line + 1]?.[index] ?? null))];
+}
+
+/** A silence of this many seconds is an outage: no line is drawn over it. */
+const OUTAGE = 2.5;
+
 export class History {
-  /** Counts what came, so that a plot knows when to draw. */
   private times: number[] = [];
   private rows: (number | null)[][];
 
@@ -17,6 +25,11 @@ export class History {
     if (time <= (this.times.at(-1) ?? -Infinity)) {
       if (time < (this.times[0] ?? 0)) this.clear();
       else return;
+    }
+    const last = this.times.at(-1);
+    if (last !== undefined && time - last > OUTAGE) {
+      this.times.push((last + time) / 2);
+      this.rows.forEach((row) => row.push(null));
     }
     this.times.push(time);
     this.rows.forEach((row, index) => row.push(values[index] ?? null));

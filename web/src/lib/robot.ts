@@ -1,6 +1,7 @@
 // What a robot tells, in words for a glance. It goes by what is told, never by the robot's kind.
 
 import type { RobotReport } from "../api.gen.ts";
+import { isMapping, mappingWaits } from "./place.ts";
 import { dockPhase, linkSign, type Json } from "./words.ts";
 
 const number = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
@@ -36,14 +37,25 @@ export function activity(robot: RobotReport): string {
   if (state["teaching"] === true) return "arms soft";
   if (object(state["mapping"])["walking"] === true) return "walking";
   if (Math.abs(number(velocity["linear"]) ?? 0) > 0.005 || Math.abs(number(velocity["angular"]) ?? 0) > 0.01) return "driving";
-  if (object(state["mapping"])["active"] === true || object(state["map"])["mapping"] === true) return "mapping";
+  const waits = mappingWaits(state, robot.links ?? {});
+  if (waits) return waits.off ? "lidar off, mapping waits" : "no scan, mapping waits";
+  if (isMapping(state)) return "mapping";
   if (state["is_charging"] === true) return "charging";
   return "ready";
+}
+
+/** Whether it does something that STOP would end: a paused walk stands, soft arms wait for a hand. */
+export function isBusy({ state }: Pick<RobotReport, "state">): boolean {
+  const velocity = object(state["velocity"]);
+  const moves = [velocity["linear"], velocity["angular"]].some((value) => (number(value) ?? 0) !== 0);
+  const mapping = object(state["mapping"]);
+  return moves || typeof state["docking"] === "string" || Boolean(state["playing"]) || state["recording"] === true || mapping["walking"] === true;
 }
 
 /** The class of a robot's dot: filled is live, a ring is old, a diamond is lost. */
 export function dot(robot: RobotReport, lost: boolean): "" | "warn" | "bad" {
   const sign = linkSign(robot.link.state);
   if (sign === "bad") return "bad";
-  return lost || sign === "warn" || !robot.fresh ? "warn" : "";
+  const waits = mappingWaits(robot.state, robot.links ?? {}) !== null;
+  return lost || sign === "warn" || !robot.fresh || waits ? "warn" : "";
 }

@@ -85,13 +85,20 @@ export class Teacher {
     return this.act({ op: "stop" }, "Stop playing");
   }
 
-  async rename({ name, kind }: Action, newName: string): Promise<void> {
-    await this.act({ op: "rename", name, new_name: newName, ...(kind === "library" ? { library: true } : {}) }, `Rename ${name} to ${newName}`);
+  /** Whether it has its new name now. */
+  async rename({ name, kind }: Action, newName: string): Promise<boolean> {
+    const renamed = await this.did({ op: "rename", name, new_name: newName, ...(kind === "library" ? { library: true } : {}) }, `Rename ${name} to ${newName}`);
     await this.refresh();
+    return renamed;
   }
 
-  async remove({ name, kind }: Action): Promise<void> {
-    await this.act({ op: "delete", name, ...(kind === "library" ? { library: true } : {}) }, `Delete ${name}`);
+  async remove({ name, kind, kept }: Action): Promise<void> {
+    const removed = await this.did({ op: "delete", name, ...(kind === "library" ? { library: true } : {}) }, `Delete ${name}`);
+    if (removed && kind !== "library" && kept) {
+      const text = `The robot has ${name} no more; a copy stays in the library`;
+      daemon.tell(daemon.chosen, "info", text);
+      daemon.notice = { sign: "ok", text };
+    }
     await this.refresh();
   }
 
@@ -130,7 +137,7 @@ export class Teacher {
   async import(files: Iterable<File>): Promise<void> {
     for (const file of files) {
       try {
-        const motion = readMotion(file.name, await file.text());
+        const motion = read(file.name, await file.text());
         const { frames, ...rest } = motion;
         for (let from = 0; from === 0 || from < frames.length; from += PART) {
           const document = { ...rest, frames: frames.slice(from, from + PART), ...(from > 0 ? { keyframes: [] } : {}) };
@@ -149,6 +156,22 @@ export class Teacher {
   }
 
   private async did(op: Op, words: string): Promise<boolean> {
-    return (await this.act(op, words)) !== undefined;
+    // Not by the answer's data: not every answer has some.
+    try {
+      await daemon.ask({ type: "Teach", ...op } as Asked);
+      daemon.tell(daemon.chosen, "ok", words);
+      return true;
+    } catch (error) {
+      daemon.fail(daemon.chosen, words, error);
+      return false;
+    }
+  }
+}
+
+function read(name: string, text: string): Motion {
+  try {
+    return readMotion(name, text);
+  } catch (error) {
+    throw new Error(`this file is no motion: ${error instanceof Error ? error.message : String(error)}`);
   }
 }

@@ -22,5 +22,5 @@ class Theme {
 
 export const theme = new Theme();
 
-/** On a phone there is one panel at a time. */
-export const narrow = new MediaQuery("max-width: 760px");
+/** On a phone there is one panel at a time, also when it is held sideways: as css/phone.css has it. */
+export const narrow = new MediaQuery("(max-width: 760px), (max-height: 480px)");

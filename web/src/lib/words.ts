@@ -159,6 +159,27 @@ export function sentence(event: Json): [Sign, string] {
   }
 }
 
+/** What keeps a robot from driving. */
+export function stopReason(by: string, here: boolean): string {
+  if (here) return "Stopped from this page";
+  return by === "http" ? "Stopped by another page or program" : `Stopped: ${by}`;
+}
+
+/** What a name of a motion may have. */
+export const NAME_BYTES = 31;
+
+/** A text of at most so many bytes, which is how robots count names. */
+export function cut(text: string, bytes: number): string {
+  const encoder = new TextEncoder();
+  let [kept, length] = ["", 0];
+  for (const letter of text) {
+    length += encoder.encode(letter).length;
+    if (length > bytes) break;
+    kept += letter;
+  }
+  return kept;
+}
+
 /** What helps against a refusal, in the words of this page. */
 export function remedy(remedy: string | null): string {
   switch (remedy) {

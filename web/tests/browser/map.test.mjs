@@ -171,3 +171,18 @@ test("a map is saved where a token is needed", async (t) => {
   });
   assert.match((await saved(page, /^PLY/)).bytes.toString("latin1", 0, 4), /^ply\n/);
 });
+
+test("mapping without a lidar says that it waits, and switches it on", async (t) => {
+  const daemon = await Daemon.start(t, { robots: ["--vacuum", "sim:"] });
+  const page = await open(t, daemon);
+  const map = page.getByRole("region", { name: "Map" });
+  await map.getByRole("button", { name: "Start mapping" }).click();
+  await until("the lidar turns", async () => (await daemon.robot("vacuum")).links.lidar.state === "turning");
+  assert.equal(await map.getByText("Mapping waits").count(), 0);
+  await page.getByRole("region", { name: "Drive" }).getByRole("button", { name: "Switch off" }).click();
+  await map.getByText("Mapping waits: the lidar is off.").waitFor();
+  await page.getByRole("group", { name: "Robot" }).getByText("lidar off, mapping waits").waitFor();
+  await map.getByRole("button", { name: "Switch the lidar on" }).click();
+  await until("the lidar turns again", async () => (await daemon.robot("vacuum")).links.lidar.state === "turning");
+  await map.getByText("Mapping waits").waitFor({ state: "hidden" });
+});

@@ -63,6 +63,39 @@ test("a phone has it all without scrolling sideways", async (t) => {
   }
 });
 
+for (const width of [812, 667]) {
+  test(`a phone held sideways drives and stops, ${width} px`, async (t) => {
+    const daemon = await Daemon.start(t);
+    const page = await open(t, daemon, { width, height: 375, hasTouch: true });
+    await enableDrive(page);
+    const inside = ({ x, y, width: w, height: h }) => x >= 0 && y >= 0 && x + w <= width && y + h <= 375;
+    for (const panel of ["Map", "Robots", "Drive"]) {
+      await page.getByRole("navigation").getByRole("button", { name: panel }).click();
+      await page.getByRole("region", { name: panel, exact: true }).waitFor();
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(wide <= width, `${panel} is ${wide} wide`);
+      const stop = await page.getByRole("button", { name: "STOP" }).boundingBox();
+      assert.ok(inside(stop) && stop.width >= 90 && stop.height >= 80, "STOP is in reach");
+      assert.deepEqual(await faults(page), [], panel);
+    }
+    const [pad, stop] = [await page.getByRole("application", { name: "Joystick" }).boundingBox(), await page.getByRole("button", { name: "STOP" }).boundingBox()];
+    assert.ok(inside(pad) && pad.height >= 140 && pad.x + pad.width <= stop.x, "the joystick is whole, and beside STOP");
+  });
+}
+
+test("Esc closes the captures, and on a phone the tab says that they are open", async (t) => {
+  const daemon = await Daemon.start(t, { robots: ["--g1", "sim:"] });
+  const page = await open(t, daemon, { width: 375, height: 812 });
+  const tabs = page.getByRole("navigation");
+  await tabs.getByRole("button", { name: "Captures" }).click();
+  const panel = page.getByRole("region", { name: "Captures", exact: true });
+  await panel.waitFor();
+  assert.deepEqual(await tabs.locator("[aria-current]").allInnerTexts(), ["Captures"]);
+  await page.keyboard.press("Escape");
+  await panel.waitFor({ state: "hidden" });
+  assert.deepEqual(await tabs.locator("[aria-current]").allInnerTexts(), ["Teaching"]);
+});
+
 test("a daemon that is gone is obvious within a second or so, and found again", async (t) => {
   const daemon = await Daemon.start(t);
   const page = await open(t, daemon, { expectErrors: true });
@@ -78,6 +111,7 @@ test("a daemon that is gone is obvious within a second or so, and found again", 
   await page.getByRole("alert").filter({ hasText: "STOP did not reach Sinew" }).waitFor();
   await daemon.run(address);
   await page.getByRole("status").filter({ hasText: "Live" }).waitFor();
+  await page.getByRole("alert").filter({ hasText: "STOP did not reach" }).waitFor({ state: "hidden" });
   await enableDrive(page);
   await until("it can be driven again", async () => (await daemon.robot("vacuum")).stopped_by === null);
 });

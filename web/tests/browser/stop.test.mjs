@@ -80,6 +80,11 @@ test("STOP stops what drives: by the button, by the space bar, and beside a text
   await watcher.stops(t, "STOP", key, stop);
   assert.notEqual((await daemon.robot("vacuum")).stopped_by, null, "a stop latches");
   await page.getByRole("alert").filter({ hasText: "Stopped all robots" }).waitFor();
+  // It goes out by two ways, and is told once.
+  await page.getByText("Stopped from this page. Enable drive to go on.").waitFor();
+  const log = page.getByRole("list", { name: "Events" });
+  await log.getByText("Stopped all robots, from this page").waitFor();
+  assert.equal(await log.getByText(/Stopped by/).count(), 0);
   await page.keyboard.up("KeyW");
   await enableDrive(page);
   // Whatever has the focus is not pressed by it: the switch stays as it is.
@@ -95,6 +100,25 @@ test("STOP stops what drives: by the button, by the space bar, and beside a text
   assert.equal(await filter.inputValue(), "w w");
   assert.equal((await daemon.robot("vacuum")).stopped_by, null);
   assert.equal(watcher.moving, false);
+  await filter.fill("");
+  // Unless anything moves: then it stops, with whatever else is held.
+  for (const space of ["Space", "Shift+Space", "Control+Space"]) {
+    await watcher.stops(t, `${space} in a text`, () => pushGamepad(page), () => page.keyboard.press(space));
+    assert.equal(await filter.inputValue(), "", "it writes nothing");
+    assert.notEqual((await daemon.robot("vacuum")).stopped_by, null);
+    await dropGamepad(page);
+    await enableDrive(page);
+    await filter.focus();
+  }
+  // And what keys drive ends where a text gets the focus.
+  await page.getByRole("switch", { name: "Enable drive" }).focus();
+  await watcher.stops(t, "a text gets the focus", key, () => filter.focus());
+  assert.equal((await daemon.robot("vacuum")).stopped_by, null, "no stop, but let go");
+  await page.keyboard.up("KeyW");
+  await page.getByRole("switch", { name: "Enable drive" }).focus();
+  await watcher.stops(t, "Ctrl is pressed", key, () => page.keyboard.down("Control"));
+  await page.keyboard.up("KeyW");
+  await page.keyboard.up("Control");
   await filter.fill("");
   await watcher.stops(t, "STOP beside a text", () => pushGamepad(page), stop);
   assert.equal(await watcher.becomes(true, 500), false, "a stick that is still pushed drives no more");

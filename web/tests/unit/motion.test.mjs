@@ -29,3 +29,10 @@ test("a motion comes back from CSV as it went", () => {
   assert.deepEqual(poseAt(motion, 50), { left_elbow: 1 });
   assert.throws(() => readMotion("a.csv", "time_ms,left_elbow\n0\n"), /line 2 has not 2 numbers/);
 });
+
+test("a JSON that is no motion is refused in words", () => {
+  assert.throws(() => readMotion("a.json", "{"), { message: "it is not JSON, or it is cut off" });
+  for (const text of ["{}", "null", "3", '{"joints":3}']) assert.throws(() => readMotion("a.json", text), { message: "it names no joints" }, text);
+  assert.throws(() => readMotion("a.json", '{"joints":[],"frames":3}'), { message: "its frames are no list" });
+  assert.deepEqual(readMotion("a.json", '{"joints":["left_elbow"]}').frames, []);
+});
