@@ -17,6 +17,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     if filter.is_some_and(|filter| filter == "dashboard") {
         return dashboard();
     }
+    if filter.is_some_and(|filter| filter == "fleet") {
+        return fleet();
+    }
     let python = python_with_numpy();
     if python.is_none() {
         println!("numpy will not be compared: neither found nor installed");
@@ -40,9 +43,17 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     succeed(bench.args(filter))?;
     if filter.is_none() {
         println!();
+        fleet()?;
+        println!();
         dashboard()?;
     }
     Ok(())
+}
+
+/// Of a build that has it, which the others do not use.
+fn fleet() -> Result<(), Failure> {
+    let mut bench = cargo(["bench", "-p", "sinew", "--features", "fleet", "--bench", "daemon"]);
+    succeed(bench.args(["--", "fleet"]))
 }
 
 fn dashboard() -> Result<(), Failure> {

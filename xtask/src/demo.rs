@@ -7,12 +7,20 @@ use crate::{
     web,
 };
 
-/// Builds the dashboard and the binary, and runs `sinew demo` with whatever arguments were given;
+/// Builds the dashboard and the binary, and runs `sinew demo` with the arguments that were given, of
+/// which `--fleet` shows two daemons and a hub;
 /// where there is a desktop, the dashboard opens by itself.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     web::build_if_needed()?;
-    let mut command = cargo(["run", "--release", "--quiet", "-p", "sinew", "--", "demo"]);
-    if has_desktop() && !arguments.iter().any(|argument| argument == "--browser") {
+    let (fleet, arguments): (Vec<_>, Vec<_>) =
+        arguments.iter().partition(|argument| *argument == "--fleet");
+    let mut command = cargo(["run", "--release", "--quiet", "-p", "sinew"]);
+    // It is not in the default build.
+    match fleet.is_empty() {
+        true => command.args(["--", "demo"]),
+        false => command.args(["--features", "fleet", "--", "demo", "--as-fleet"]),
+    };
+    if has_desktop() && !arguments.iter().any(|argument| *argument == "--browser") {
         command.arg("--browser");
     }
     succeed(command.args(arguments))

@@ -22,9 +22,9 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test [STEP...]                      the gate, or only these steps of it
-  bench [FILTER]                      how fast codecs, daemon and dashboard are; `dashboard` is the last alone
+  bench [FILTER]                      how fast codecs, daemon and dashboard are; `fleet` and `dashboard` are these alone
   fuzz [TARGET] [SECONDS] [--mutate]  look for inputs that break the codecs; 60 s each by default
-  demo [ARGUMENTS]                    simulated robots, the daemon and its dashboard, until Ctrl-C
+  demo [--fleet] [ARGUMENTS]          simulated robots, the daemon and its dashboard, until Ctrl-C; a fleet of them
   web                                 the dashboard, which the program then has in it
   python                              the Python client's types, from the schema
   pictures                            the README's pictures of the dashboard, anew

@@ -2,11 +2,15 @@
 
 use std::process::Command;
 
-use crate::tools::{Failure, apt_install};
+use crate::{
+    python,
+    tools::{Failure, apt_install},
+};
 
 /// Each with its package and what it is for. Tests say that they are skipped where one is missing; the gate says it at
-/// its end, too.
-const PROGRAMS: [(&str, &str, &str); 4] = [
+/// its end, too. A Python package that tests need is [`python::fleet`]'s.
+const PROGRAMS: [(&str, &str, &str); 5] = [
+    ("ip", "iproute2", "networks of several hosts were not tried"),
     ("mosquitto", "mosquitto", "the bridge to Home Assistant was not tried with a broker"),
     (
         "mosquitto_sub",
@@ -24,7 +28,8 @@ pub(crate) fn are_there() -> Result<Option<String>, Failure> {
     if !packages.is_empty() {
         apt_install(&packages)?;
     }
-    Ok(left_out(is_there))
+    let said: Vec<String> = left_out(is_there).into_iter().chain(python::fleet()?).collect();
+    Ok((!said.is_empty()).then(|| said.join("; ")))
 }
 
 fn is_there(name: &str) -> bool {

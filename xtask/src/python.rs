@@ -14,7 +14,7 @@ const PYTHON: &str = "it needs Python 3.9 or newer with venv and pip (apt-get in
 /// What does, and has what environments are made with.
 const FITS: &str = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 9))";
 /// The tests that arrays are part of; the others are the same without numpy and with it.
-const ARRAYS: &str = "frames or cloud or map";
+const WITH_ARRAYS: &str = "frames or cloud or map";
 
 /// `cargo xtask python`: writes the client's types anew.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -36,8 +36,8 @@ pub(crate) fn check() -> Result<Option<String>, Failure> {
         return left_out(PYTHON);
     }
     // What it is built and looked at with; a clean environment; the same with numpy.
-    let (tools, plain, arrays) = (Environment("tools"), Environment("plain"), Environment("numpy"));
-    for environment in [&tools, &plain, &arrays] {
+    let (tools, plain, arrays) = (&TOOLS, &PLAIN, &ARRAYS);
+    for environment in [tools, plain, arrays] {
         if let Err(failure) = environment.set_up() {
             return if is_offline(&failure) {
                 left_out(&failure)
@@ -49,10 +49,10 @@ pub(crate) fn check() -> Result<Option<String>, Failure> {
     succeed(tools.python().args(["scripts/make_types.py", "--check"]))?;
     let cache = base().join("mypy");
     succeed(tools.python().args(["-m", "mypy", "--cache-dir"]).arg(cache))?;
-    let wheel = wheel(&tools)?;
+    let wheel = wheel(tools)?;
     succeed(&mut cargo(["build", "-p", "sinew"]))?;
     let sinew = target_dir().join("debug/sinew");
-    for (environment, filter) in [(&plain, None), (&arrays, Some(["-k", ARRAYS]))] {
+    for (environment, filter) in [(plain, None), (arrays, Some(["-k", WITH_ARRAYS]))] {
         succeed(environment.pip().args(["--no-deps", "--force-reinstall"]).arg(&wheel))?;
         let mut tests = environment.python();
         tests.args(["-m", "pytest"]).args(filter.into_iter().flatten());
@@ -78,18 +78,49 @@ fn wheel(tools: &Environment) -> Result<PathBuf, Failure> {
     wheel.ok_or_else(|| Failure::Task(format!("{}: no wheel was built", dist.display())))
 }
 
-/// A Python with the packages of a list in `clients/python/requirements`, made once.
-struct Environment(&'static str);
+/// Sees to it that tests of the fleet find a client that is not ours; says what is not tried without.
+pub(crate) fn fleet() -> Result<Option<String>, Failure> {
+    let left_out =
+        |why: &str| Ok(Some(format!("the fleet was not tried with Zenoh's own Python: {why}")));
+    if !has_python() {
+        return left_out(PYTHON);
+    }
+    match FLEET.set_up() {
+        Ok(()) => Ok(None),
+        Err(failure) if is_offline(&failure) => left_out(&failure),
+        Err(failure) => Err(Failure::Task(failure)),
+    }
+}
+
+/// A Python with the packages of a list, made once.
+struct Environment {
+    name: &'static str,
+    /// The list, after those that it refers to.
+    lists: &'static [&'static str],
+}
+
+const TOOLS: Environment = Environment {
+    name: "tools",
+    lists: &["clients/python/requirements/plain.txt", "clients/python/requirements/tools.txt"],
+};
+const PLAIN: Environment =
+    Environment { name: "plain", lists: &["clients/python/requirements/plain.txt"] };
+const ARRAYS: Environment = Environment {
+    name: "numpy",
+    lists: &["clients/python/requirements/plain.txt", "clients/python/requirements/numpy.txt"],
+};
+/// Tests know its place.
+const FLEET: Environment =
+    Environment { name: "fleet", lists: &["crates/sinew/tests/e2e/fleet/requirements.txt"] };
 
 impl Environment {
     /// What went wrong, in pip's words.
     fn set_up(&self) -> Result<(), String> {
-        let Environment(name) = self;
-        let list = client().join(format!("requirements/{name}.txt"));
-        // The others are longer by what they need besides.
-        let plain = list.with_file_name("plain.txt");
-        let read = |file| fs::read_to_string(file).map_err(|error| format!("{name}: {error}"));
-        let wanted = read(&plain)? + &read(&list)?;
+        let read = |list| {
+            fs::read_to_string(root().join(list)).map_err(|error| format!("{list}: {error}"))
+        };
+        let wanted = self.lists.iter().copied().map(read).collect::<Result<String, _>>()?;
+        let list = root().join(self.lists.last().copied().unwrap_or_default());
         let ready = self.directory().join("ready");
         let is_ready = fs::read_to_string(&ready).is_ok_and(|there| there == wanted);
         if is_ready && works(self.python().args(["-c", ""])) {
@@ -102,7 +133,7 @@ impl Environment {
     }
 
     fn directory(&self) -> PathBuf {
-        base().join(self.0)
+        base().join(self.name)
     }
 
     /// Its Python, in the client's directory. What is imported is what is installed, and nothing is

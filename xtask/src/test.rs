@@ -41,10 +41,10 @@ const FEATURE_SETS: &[FeatureSet] = &[
     },
     // What the default build leaves out; the crate's own tests are the workspace's.
     FeatureSet {
-        name: "record",
-        packages: &["sinew", "sinew-io"],
-        features: "sinew/capture,sinew/foxglove,sinew/maps,sinew/sim,sinew/webrtc",
-        tests: Some(RECORD),
+        name: "more",
+        packages: &["sinew", "sinew-fleet", "sinew-io"],
+        features: "sinew/capture,sinew/fleet,sinew/foxglove,sinew/maps,sinew/sim,sinew/webrtc",
+        tests: Some(MORE),
     },
 ];
 
@@ -58,11 +58,14 @@ struct FeatureSet {
 
 const ALL: &str = "all()";
 /// What a smaller build could break. How clients and attackers are dealt with, and what people see,
-/// does not hang on what a build has; the default one is tested with all of it.
+/// does not hang on what a build has, nor do the networks of tests; the default one is tested with all
+/// of it.
 const SMALLER: &str = "not (binary(e2e) & test(/^(attack|browser|doctor|drishti|examples|messages|\
-                       screens|strangers|tokens|unread|vanish|widths)::/))";
+                       net|screens|strangers|tokens|unread|vanish|widths)::/))";
 
-const RECORD: &str = "binary(e2e) & test(/^record::/) + binary(sinew) & test(/^cmd::record::/)";
+/// What only that build has.
+const MORE: &str = "binary(e2e) & test(/^(fleet|record)::/) + binary(sinew) & test(/^cmd::record::/) \
+                    + package(sinew-fleet) & kind(lib)";
 
 impl FeatureSet {
     /// What chooses it for any of cargo's commands.
@@ -201,7 +204,6 @@ fn steps() -> Result<Vec<Step>, Failure> {
     steps.push(check("web", web::browser));
     // With the program that the page was tried with.
     steps.push(check("python", python::check));
-    steps.push(step("release", vec![cargo(["build", "--release", "-p", "sinew"])]));
     Ok(steps)
 }
 

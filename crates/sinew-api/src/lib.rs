@@ -22,8 +22,8 @@ mod teach;
 pub use command::{Command, FRAMES, Halt, Topic};
 pub use member::{Member, Type};
 pub use message::{
-    Authenticated, DaemonMessage, ErrorMessage, Event, Limits, LinkReport, Lost, Pong, Ready,
-    ReadyRobot, Reply, RobotReport, Robots, Subscribed, Taken,
+    Authenticated, Change, DaemonMessage, ErrorMessage, Event, Limits, LinkReport, Lost, Pong,
+    Ready, ReadyRobot, Reply, RobotReport, Robots, Subscribed, Taken,
 };
 pub use request::{Dialect, MAX_URGENT, Message, Request, may_be_urgent};
 pub use table::{Access, COMMANDS, COMMON, Case, DRIVING, Row, Rules, Terms, When};

@@ -113,6 +113,94 @@ pub struct RobotReport {
     pub state: Map<String, Value>,
 }
 
+impl RobotReport {
+    /// Makes it so much older than it was told.
+    pub fn age(&mut self, by: std::time::Duration) {
+        let by_ms = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
+        let older = |seen: &mut u64| *seen = seen.saturating_add(by_ms);
+        self.last_seen_ms.iter_mut().for_each(older);
+        self.links.values_mut().flat_map(|link| &mut link.last_seen_ms).for_each(older);
+    }
+
+    /// What has changed since another one was made of the same robot. How long ago it was heard changes all the time,
+    /// and is no news.
+    pub fn change_since(&self, before: &Self) -> Change {
+        // All members: a new one is compared, or left out by a decision.
+        let RobotReport {
+            name,
+            kind,
+            link,
+            links,
+            capabilities,
+            sensors,
+            limits,
+            holder,
+            stopped_by,
+            last_seen_ms: _,
+            fresh,
+            state,
+        } = self;
+        let is_same = *name == before.name
+            && *kind == before.kind
+            && *capabilities == before.capabilities
+            && *sensors == before.sensors
+            && *limits == before.limits
+            && *holder == before.holder
+            && *stopped_by == before.stopped_by
+            && *fresh == before.fresh
+            && links.keys().eq(before.links.keys());
+        if !is_same {
+            return Change::News;
+        }
+        let links = links.values().zip(before.links.values()).chain([(link, &before.link)]);
+        links
+            .map(|(link, before)| link.change_since(before))
+            .chain([Change::of_members(state, &before.state)])
+            .max()
+            .unwrap_or(Change::None)
+    }
+}
+
+impl LinkReport {
+    fn change_since(&self, before: &Self) -> Change {
+        let LinkReport { state, reason, fresh, last_seen_ms: _, details } = self;
+        match (state, reason, fresh) == (&before.state, &before.reason, &before.fresh) {
+            true => Change::of_members(details, &before.details),
+            false => Change::News,
+        }
+    }
+}
+
+/// What has changed of something, the least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// Nothing.
+    None,
+    /// Only numbers that count what passes, and go on and on.
+    Counts,
+    /// More than that.
+    News,
+}
+
+/// Members that count.
+const COUNTS: [&str; 3] = ["counters", "last_seen_ms", "turns"];
+
+impl Change {
+    fn of_members(members: &Map<String, Value>, before: &Map<String, Value>) -> Self {
+        if !members.keys().eq(before.keys()) {
+            return Change::News;
+        }
+        let both = members.iter().zip(before.values());
+        let change = |((name, value), before): ((&String, &Value), &Value)| match (value, before) {
+            _ if value == before => Change::None,
+            _ if COUNTS.contains(&name.as_str()) => Change::Counts,
+            (Value::Object(members), Value::Object(before)) => Change::of_members(members, before),
+            _ => Change::News,
+        };
+        both.map(change).max().unwrap_or(Change::None)
+    }
+}
+
 /// How fast a robot may be driven, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -3,8 +3,9 @@ use std::{borrow::Cow, fmt, ops::RangeInclusive, path::PathBuf, str::FromStr};
 use sinew_wire::teach::{Layout, PORT};
 
 /// Where a robot is: `serial:/dev/ttyS3?baud=115200`, `udp:192.168.86.3:49504?layout=compact`,
-/// `webrtc:192.168.86.3?key_file=g1.key`, `sim:` for one that is simulated, or
-/// `replay:hall.messages?speed=2` or `replay:tap.csv?loop=1` for a recording in its place.
+/// `webrtc:192.168.86.3?key_file=g1.key`, `sim:` or `sim:?seed=7&rate=10` for one that is simulated,
+/// `replay:hall.messages?speed=2` or `replay:tap.csv?loop=1` for a recording in its place, or
+/// `zenoh:kitchen/vacuum` for one that another daemon of the fleet serves.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Address {
@@ -39,6 +40,9 @@ pub enum Address {
     Sim {
         /// What its world is made from.
         seed: u64,
+        /// Status packets a second, 1 to 500, for kinds that let it be chosen; without one, as many
+        /// as a real robot sends.
+        rate: Option<u32>,
     },
     /// What was recorded of a robot.
     Replay {
@@ -49,6 +53,13 @@ pub enum Address {
         /// Whether it begins again at its end.
         repeat: bool,
     },
+    /// A robot that another daemon of the fleet serves.
+    Zenoh {
+        /// What that daemon is called.
+        host: String,
+        /// What the robot is called there.
+        robot: String,
+    },
 }
 
 /// What is wrong with an address.
@@ -58,6 +69,8 @@ pub struct AddressError(String);
 const DEFAULT_BAUD: u32 = 115_200;
 /// How much faster than it was made a recording may play.
 const SPEEDS: RangeInclusive<f64> = 0.01..=1000.0;
+/// How many status packets a second a simulated robot may send.
+const RATES: RangeInclusive<u32> = 1..=500;
 
 impl FromStr for Address {
     type Err = AddressError;
@@ -89,7 +102,7 @@ impl FromStr for Address {
         };
         let only = |known: &[&str]| match options.iter().find(|(key, _)| !known.contains(key)) {
             Some((key, _)) => {
-                let known = known.join(" or ");
+                let known = if known.is_empty() { "no options".into() } else { known.join(" or ") };
                 Err(AddressError(format!("{scheme}: wanted {known}, got {key:?}")))
             }
             None => Ok(()),
@@ -106,8 +119,17 @@ impl FromStr for Address {
                 Ok(Address::Serial { path: path.into(), baud })
             }
             "sim" if path.is_empty() => {
-                only(&["seed"])?;
-                Ok(Address::Sim { seed: number("seed", 1)? })
+                only(&["seed", "rate"])?;
+                let given = options.iter().find(|(key, _)| *key == "rate");
+                let rate = match given.map(|(_, value)| (value, value.parse())) {
+                    None => None,
+                    Some((_, Ok(rate))) if RATES.contains(&rate) => Some(rate),
+                    Some((value, _)) => {
+                        let (least, most) = (RATES.start(), RATES.end());
+                        return wrong(format!("rate: wanted {least} to {most}, got {value:?}"));
+                    }
+                };
+                Ok(Address::Sim { seed: number("seed", 1)?, rate })
             }
             "sim" => wrong(format!("sim: takes no path, got {path:?}")),
             "udp" => {
@@ -154,7 +176,22 @@ impl FromStr for Address {
                 };
                 Ok(Address::Replay { path: path.into(), speed, repeat })
             }
-            _ => wrong(format!("{scheme:?}: wanted serial:, udp:, webrtc:, sim: or replay:")),
+            "zenoh" => {
+                only(&[])?;
+                let is_name = |name: &str| {
+                    let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+                    !name.is_empty() && name.chars().all(fits)
+                };
+                match path.split_once('/').filter(|(host, robot)| is_name(host) && is_name(robot)) {
+                    Some((host, robot)) => {
+                        Ok(Address::Zenoh { host: host.into(), robot: robot.into() })
+                    }
+                    None => wrong(format!("zenoh: wanted HOST/ROBOT, got {path:?}")),
+                }
+            }
+            _ => {
+                wrong(format!("{scheme:?}: wanted serial:, udp:, webrtc:, sim:, replay: or zenoh:"))
+            }
         }
     }
 }
@@ -186,6 +223,7 @@ impl Address {
             Address::WebRtc { .. } => "webrtc",
             Address::Sim { .. } => "sim",
             Address::Replay { .. } => "replay",
+            Address::Zenoh { .. } => "zenoh",
         }
     }
 }
@@ -215,7 +253,9 @@ impl fmt::Display for Address {
                 }
                 Ok(())
             }
-            Address::Sim { seed } => write!(f, "sim:?seed={seed}"),
+            Address::Zenoh { host, robot } => write!(f, "zenoh:{host}/{robot}"),
+            Address::Sim { seed, rate: None } => write!(f, "sim:?seed={seed}"),
+            Address::Sim { seed, rate: Some(rate) } => write!(f, "sim:?seed={seed}&rate={rate}"),
             Address::Replay { path, speed, repeat } => {
                 let path = path.display().to_string();
                 write!(f, "replay:{path}")?;

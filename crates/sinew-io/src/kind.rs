@@ -1,6 +1,8 @@
 //! The kinds of robots there are. A new one is its own modules and a line in [`KINDS`].
 
 mod crl200s;
+#[cfg(feature = "fleet")]
+mod fleet;
 #[cfg(feature = "g1")]
 mod g1;
 
@@ -22,6 +24,8 @@ pub const KINDS: &[&dyn Kind] = &[
     &crl200s::Crl200s,
     #[cfg(feature = "g1")]
     &g1::G1Kind,
+    #[cfg(feature = "fleet")]
+    &fleet::Served,
 ];
 
 /// Settings of one robot, by name.
@@ -49,6 +53,11 @@ pub trait Kind: Sync {
     /// Whether a link that no kind was named for could be of this one.
     fn fits(&self, link: &Address) -> bool {
         self.schemes().contains(&link.scheme())
+    }
+
+    /// Whether the status packets a second of a simulated one can be chosen.
+    fn has_sim_rate(&self) -> bool {
+        false
     }
 
     /// All its settings: those given, and the defaults of the others.
@@ -153,6 +162,14 @@ impl Entry {
             let (kind, link) = (self.kind.name(), &self.link);
             return Err(Error::Link(format!("{kind}: wanted {}, got {link}", wanted.join(" or "))));
         }
+        if let Address::Sim { rate: Some(rate), .. } = self.link
+            && !self.kind.has_sim_rate()
+        {
+            let kind = self.kind.name();
+            return Err(Error::Link(format!(
+                "{kind}: a simulated one has no rate of status packets: leave rate={rate} out"
+            )));
+        }
         Ok(self)
     }
 
@@ -179,7 +196,7 @@ impl Entry {
     pub fn is_stream(&self) -> bool {
         match self.link {
             Address::Serial { .. } => true,
-            Address::Udp { .. } | Address::WebRtc { .. } => false,
+            Address::Udp { .. } | Address::WebRtc { .. } | Address::Zenoh { .. } => false,
             Address::Sim { .. } | Address::Replay { .. } => self.kind.schemes().contains(&"serial"),
         }
     }

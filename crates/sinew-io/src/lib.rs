@@ -57,7 +57,7 @@ pub use link::{Both, UdpServer};
 pub use link::{Habits, Signalling, WebRtcServer, WebRtcServerOptions};
 #[cfg(feature = "webrtc")]
 pub use link::{KeyFile, OpenSsl, WebRtcLink, WebRtcOptions};
-pub use priority::{FAVOURED, favour, give_way, may_have_real_time, step_back};
+pub use priority::{FAVOURED, favour, give_way, may_have_real_time, prefer, step_back};
 pub use pty::Pty;
 pub use tell::Listener;
 pub use unacknowledged::unacknowledged;

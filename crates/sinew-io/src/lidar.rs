@@ -20,7 +20,7 @@ use sinew_robot::{
 
 use crate::{
     follow::Follower,
-    link::SerialLink,
+    link::{Link, SerialLink},
     pump::{Handle, Policy},
     report::{link_json, members, timestamp_us},
     tell::Listener,
@@ -63,6 +63,17 @@ impl Lidar {
         follower: Option<Arc<dyn Follower>>,
     ) -> io::Result<Self> {
         let link = Box::new(SerialLink::new(path.to_owned(), baud));
+        Self::on(link, settings, controller, audience, follower)
+    }
+
+    /// The same on another link.
+    pub(crate) fn on(
+        link: Box<dyn Link<Peer = ()>>,
+        settings: Settings,
+        controller: Vacuum,
+        audience: Arc<dyn Audience>,
+        follower: Option<Arc<dyn Follower>>,
+    ) -> io::Result<Self> {
         let teller = Teller {
             audience,
             settings,

@@ -3,6 +3,8 @@
 mod around;
 #[cfg(all(feature = "g1", feature = "sim"))]
 mod both;
+#[cfg(feature = "sim")]
+mod inside;
 mod log;
 #[cfg(feature = "capture")]
 mod logged;
@@ -23,6 +25,8 @@ use sinew_faults::DatagramFaults;
 pub use around::{Around, Side};
 #[cfg(all(feature = "g1", feature = "sim"))]
 pub use both::Both;
+#[cfg(feature = "sim")]
+pub(crate) use inside::Inside;
 #[cfg(feature = "capture")]
 pub(crate) use logged::LoggedLink;
 #[cfg(feature = "capture")]
@@ -53,11 +57,15 @@ pub trait Link: Send {
     /// Whether it is open.
     fn is_open(&self) -> bool;
 
-    /// Readable when there is something for [`take_events`](Self::take_events).
-    fn events(&self) -> Option<BorrowedFd<'_>>;
+    /// Readable when there is something for [`take_events`](Self::take_events); none where only time brings something.
+    fn events(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 
     /// Looks at what is new since the last time.
-    fn take_events(&mut self, now: Instant) -> io::Result<()>;
+    fn take_events(&mut self, _now: Instant) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Reads bytes, or one datagram, and tells their sender; none when nothing is there now.
     fn receive(

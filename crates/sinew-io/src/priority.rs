@@ -32,6 +32,12 @@ pub fn favour() -> bool {
     rustix::process::setpriority_process(None, FAVOURED).is_ok()
 }
 
+/// Asks for half of that, for a thread that both hears clients and works for them. Threads that it starts have the
+/// same.
+pub fn prefer() {
+    let _ = rustix::process::setpriority_process(None, FAVOURED / 2);
+}
+
 /// Lets threads of ordinary priority have a greater share than this one.
 pub fn step_back() {
     // Every process may do this.

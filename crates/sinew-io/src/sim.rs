@@ -1,4 +1,5 @@
-//! Simulated robots: a vacuum at the other end of two pseudo-terminals, a G1 behind a UDP port.
+//! Simulated robots: a vacuum at the other end of two pseudo-terminals, or on the threads of its drivers; a G1 behind a
+//! UDP port.
 
 #[cfg(feature = "g1")]
 mod g1;
@@ -14,7 +15,7 @@ use sinew_sim::vacuum::{Controller, Lidar, LidarOptions, Options};
 
 use crate::{
     Pty,
-    link::PtyLink,
+    link::{Inside, PtyLink},
     pump::{Handle, Policy},
 };
 
@@ -49,11 +50,7 @@ impl Simulator {
         let path = pty.path().to_owned();
         let lidar_pty = Pty::open(None)?;
         let lidar_path = lidar_pty.path().to_owned();
-        let now = Instant::now();
-        let lidar = LidarOptions { seed: options.seed, ..LidarOptions::default() };
-        let options = Options { mode_switch: options.mode_switch.min(MODE_SWITCH), ..options };
-        let mut controller = Controller::new(options, now);
-        let lidar = Lidar::new(&mut controller, lidar, now);
+        let (controller, lidar) = vacuum(options, Instant::now());
         let (line, lidar_line) = (PtyLink::new(pty)?, PtyLink::new(lidar_pty)?);
         let handle = Handle::spawn(controller, Box::new(line), POLICY, Arc::new(()), None)?;
         let lidar = Handle::spawn(lidar, Box::new(lidar_line), LIDAR_POLICY, Arc::new(()), None)?;
@@ -69,6 +66,21 @@ impl Simulator {
     pub fn lidar_path(&self) -> &Path {
         &self.lidar_path
     }
+}
+
+/// Links to a simulated vacuum and to its lidar, which run on the threads of their users.
+pub(crate) fn vacuum_inside(options: Options) -> (Inside<Controller>, Inside<Lidar>) {
+    let now = Instant::now();
+    let (controller, lidar) = vacuum(options, now);
+    (Inside::new(controller, now), Inside::new(lidar, now))
+}
+
+fn vacuum(options: Options, now: Instant) -> (Controller, Lidar) {
+    let lidar = LidarOptions { seed: options.seed, ..LidarOptions::default() };
+    let options = Options { mode_switch: options.mode_switch.min(MODE_SWITCH), ..options };
+    let mut controller = Controller::new(options, now);
+    let lidar = Lidar::new(&mut controller, lidar, now);
+    (controller, lidar)
 }
 
 impl Drop for Simulator {

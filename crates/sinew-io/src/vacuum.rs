@@ -27,7 +27,7 @@ use crate::link::LoggedLink;
 use crate::{
     Around, Wiring,
     follow::{Follower, Odometry},
-    link::{SerialLink, Side},
+    link::{Link, SerialLink, Side},
     pump::{Handle, Policy},
     report::{link_json, members, timestamp_us},
     tell::Listener,
@@ -65,8 +65,17 @@ pub struct Vacuum {
 impl Vacuum {
     /// Starts the thread, which opens the serial port and keeps it open. Its speed is the settings'.
     pub fn spawn(path: &Path, settings: Settings, wiring: Wiring<Event>) -> io::Result<Self> {
-        let session = Session::new(settings.clone(), Instant::now());
         let link = SerialLink::new(path.to_owned(), settings.baud);
+        Self::on(link, settings, wiring)
+    }
+
+    /// The same on another link.
+    pub(crate) fn on(
+        link: impl Link<Peer = ()> + 'static,
+        settings: Settings,
+        wiring: Wiring<Event>,
+    ) -> io::Result<Self> {
+        let session = Session::new(settings.clone(), Instant::now());
         let link = Around::all(link, Side::Host, wiring.around)?;
         let handle = Handle::spawn(session, link, POLICY, wiring.listener, None)?;
         Ok(Vacuum { handle, settings: Arc::new(settings), epoch: wiring.epoch, recorded: false })
@@ -238,7 +247,7 @@ impl Listener<Event> for Teller {
                     };
                     sensor_group(name, now, &values)
                 };
-                let legacy = if is_later { LATER_STATUS } else { STATUS };
+                let legacy = if is_later { LATER_STATUS } else { STATUS }.into();
                 self.audience.sensors(&Reading { legacy, ..Reading::new(STATUS, json) });
             }
             Event::Version { text, code } => {
@@ -276,7 +285,7 @@ fn version(text: &str, code: Option<i32>, profile: &Profile) -> Reading {
         };
         sensor_group(name, now, &sensors::gd32_version(&text, code))
     };
-    Reading { legacy, ..Reading::new(VERSION, json) }
+    Reading { legacy: legacy.into(), ..Reading::new(VERSION, json) }
 }
 
 fn figures(state: &State) -> Vec<Figure> {

@@ -3,7 +3,7 @@
 //! A robot is composed of one or more drivers, each a session on a link. What clients may ask is
 //! offered as objects, one for each capability; no part of the interface asks for a robot's kind.
 
-use std::{any::Any, fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
+use std::{any::Any, borrow::Cow, fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -212,6 +212,11 @@ pub trait Audience: Send + Sync {
     /// Whether any client reads sensors, frames or state. While none does, those may be left out.
     fn wants_sensors(&self) -> bool;
 
+    /// Whether any client reads this group of sensors.
+    fn wants_readings(&self, _group: &str) -> bool {
+        self.wants_sensors()
+    }
+
     /// Sensors were read.
     fn sensors(&self, reading: &Reading);
 
@@ -237,18 +242,22 @@ pub trait Audience: Send + Sync {
 /// One reading of a sensor group. It is turned into text once for all listeners, and not at all
 /// when there is none.
 pub struct Reading {
-    /// The group's name.
-    pub group: &'static str,
+    /// The group's name. Those of our own robots are known beforehand, and cost nothing.
+    pub group: Cow<'static, str>,
     /// Its name for clients of document 003's interface.
-    pub legacy: &'static str,
+    pub legacy: Cow<'static, str>,
     /// Gives the `SensorGroup` object.
     pub json: Box<dyn Fn(Detail) -> String + Send>,
 }
 
 impl Reading {
     /// A reading of a group that has one name for all clients.
-    pub fn new(group: &'static str, json: impl Fn(Detail) -> String + Send + 'static) -> Self {
-        Reading { group, legacy: group, json: Box::new(json) }
+    pub fn new(
+        group: impl Into<Cow<'static, str>>,
+        json: impl Fn(Detail) -> String + Send + 'static,
+    ) -> Self {
+        let group = group.into();
+        Reading { legacy: group.clone(), group, json: Box::new(json) }
     }
 }
 

@@ -14,6 +14,9 @@ pub struct Refusal {
     /// What its client could do about it, for programs that know how to say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
+    /// The robots that it is about, where a command was for several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub robots: Vec<String>,
 }
 
 /// Kinds of refusal.
@@ -76,12 +79,17 @@ pub enum Remedy {
 impl Refusal {
     /// A refusal with its reason.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Refusal { code, message: message.into(), remedy: None }
+        Refusal { code, message: message.into(), remedy: None, robots: Vec::new() }
     }
 
     /// The same, with what helps against it.
     pub fn helped_by(self, remedy: Remedy) -> Self {
         Refusal { remedy: Some(remedy), ..self }
+    }
+
+    /// The same, with the robots that it is about.
+    pub fn about(self, robots: Vec<String>) -> Self {
+        Refusal { robots, ..self }
     }
 
     /// A refusal of something that cannot be meant.

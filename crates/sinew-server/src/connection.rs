@@ -6,6 +6,11 @@
 //! a client that does not read holds only its own output.
 
 mod ask;
+#[cfg(feature = "relay")]
+mod follow;
+#[cfg(not(feature = "relay"))]
+#[path = "connection/follow/none.rs"]
+mod follow;
 mod front;
 mod work;
 
@@ -30,6 +35,7 @@ use tokio::{
 
 pub(crate) use self::front::FrontHalf;
 use self::{
+    follow::Following,
     front::{FromFront, Inbox, Peer},
     work::{Asked, Work},
 };
@@ -68,6 +74,7 @@ pub(crate) struct Connection {
     streamed: usize,
     work: Work,
     telemetry: Telemetry,
+    following: Following,
     /// A length-prefixed client that has never used `req` does not expect answers.
     uses_req: bool,
     /// What such a client is up to.
@@ -110,6 +117,7 @@ enum Watched {
 impl Connection {
     fn new(hub: Arc<Hub>, peer: Arc<Peer>, framing: Framing, inbox: Inbox) -> Self {
         let telemetry = Telemetry::new(Arc::clone(&hub), peer.client().id);
+        let following = Following::new(&hub);
         let (longest, watched) = match framing {
             // Nothing is written to it, so only probes tell whether it is within reach.
             Framing::Sangam => (SANGAM_HOLD, Watched::Wanted),
@@ -125,6 +133,7 @@ impl Connection {
             streamed: 0,
             work: Work::default(),
             telemetry,
+            following,
             uses_req: false,
             legacy: Legacy::holding_at_most(longest),
             sensors: Sensors::default(),
@@ -214,6 +223,7 @@ impl Connection {
                 () = self.telemetry.notify.notified(), if !self.telemetry.is_empty() => {
                     self.telemetry.woken();
                 }
+                () = self.following.changed(), if has_room => self.follow(),
                 () = wait_until(look), if look.is_some() => self.look(writer),
                 () = wait_until(again), if again.is_some() => {
                     self.sensors.again_at = None;
@@ -402,7 +412,7 @@ impl Connection {
             return;
         }
         let (member, command) = match &asked.shown {
-            Some((member, command)) => (Some(member), Some(command.as_str())),
+            Some((member, command)) => (Some(Arc::clone(member)), Some(command.as_str())),
             None => (self.hub.streamed(), None),
         };
         if let Some(member) = member {

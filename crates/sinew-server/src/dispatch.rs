@@ -7,10 +7,10 @@ use std::{
 
 use serde::Serialize;
 use serde_json::Value;
-use sinew_api::{Command, Message, Pong, Topic};
+use sinew_api::{Command, Message, Pong, Rules, Topic};
 use sinew_robot::{
     Code, Refusal,
-    capability::{Capability, Drive, Task},
+    capability::{Boxed, Capability, Drive, Task},
     component::Request,
     drive, mapping,
 };
@@ -20,12 +20,18 @@ use crate::{
     legacy::{Legacy, Sent},
 };
 
+/// Why a raw frame for a robot of another daemon needs a connection.
+const RAW: &str = "raw frames by POST: whether one drives is known to the robot's own daemon only, \
+                   and there is no connection whose loss would stop the robot";
+
 /// How a reply to a message comes about.
 pub(crate) enum Outcome {
     /// Its data is there.
     Data(Value),
     /// A robot has to do something for it.
     Job(Job),
+    /// Robots of other daemons are being stopped for it, and have yet to confirm that.
+    Halting(Boxed<'static, Result<Value, Refusal>>),
     /// It is about the connection that it came on.
     Own(Own),
 }
@@ -66,7 +72,7 @@ impl Hub {
             return Err(Refusal::new(Code::Unsupported, why));
         }
         let command = match message.command {
-            Command::Halt(halt) => return self.halt(robot, &halt, client).map(Outcome::Data),
+            Command::Halt(halt) => return self.halt(robot, &halt, client),
             Command::Robots => return Ok(Outcome::Data(data(&self.report()))),
             Command::Ping => return Ok(Outcome::Data(data(&self.pong()))),
             Command::Auth { token, name } => return Ok(Outcome::Own(Own::Auth { token, name })),
@@ -79,16 +85,17 @@ impl Hub {
         };
         let member = self.robot(robot, rules.capability)?;
         if let Via::Legacy(legacy) = via {
-            let sent = Sent { client, member, received: stamp.received };
-            let task = self.legacy_task(legacy, &sent, command, message.confirmed)?;
-            let job = member.accept(client, task, rules, stamp);
-            return job.map(Outcome::Job).inspect_err(|_| legacy.forget(member));
+            let sent = Sent { client, member: &member, received: stamp.received };
+            let task = self.legacy_task(legacy, &sent, command, message.confirmed, rules)?;
+            let job = member.accept(client, task, rules, stamp, &self.workers);
+            return job.map(Outcome::Job).inspect_err(|_| legacy.forget(&member));
         }
-        let task = member.task(command, message.confirmed)?;
+        let task = member.task(command, message.confirmed, rules)?;
         if is_post && task.nature.needs_connection {
-            return Err(Refusal::new(Code::Unsupported, sinew_api::DRIVING));
+            let why = if member.relayed.is_some() { RAW } else { sinew_api::DRIVING };
+            return Err(Refusal::new(Code::Unsupported, why));
         }
-        member.accept(client, task, rules, stamp).map(Outcome::Job)
+        member.accept(client, task, rules, stamp, &self.workers).map(Outcome::Job)
     }
 }
 
@@ -101,9 +108,16 @@ impl Hub {
         sent: &Sent<'_>,
         command: Command,
         confirmed: bool,
+        rules: Rules,
     ) -> Result<Task, Refusal> {
+        if sent.member.relayed.is_some() {
+            if matches!(&command, Command::ComponentControl { id, .. } if id == drive::ID) {
+                legacy.tell_strictness(sent);
+            }
+            return sent.member.task(command, confirmed, rules);
+        }
         let Command::ComponentControl { id, action } = &command else {
-            return sent.member.task(command, confirmed);
+            return sent.member.task(command, confirmed, rules);
         };
         let is_allowed = self.config.legacy_confirm.iter().any(|allowed| id == allowed);
         let confirmed = confirmed || is_allowed;
@@ -114,7 +128,7 @@ impl Hub {
             return drive.drive(legacy.ease(sent, command, hold, drive.limits().deadman));
         }
         let id = id.clone();
-        sent.member.task(command, confirmed).map_err(|mut refusal| {
+        sent.member.task(command, confirmed, rules).map_err(|mut refusal| {
             if refusal.code == Code::NotConfirmed {
                 refusal.message += &format!(
                     ", which a button of such a client does not say; legacy_confirm = [{id}] in \
@@ -132,7 +146,23 @@ impl Member {
     }
 
     /// Has a capability check a command.
-    fn task(&self, command: Command, confirmed: bool) -> Result<Task, Refusal> {
+    pub(crate) fn task(
+        &self,
+        command: Command,
+        confirmed: bool,
+        rules: Rules,
+    ) -> Result<Task, Refusal> {
+        if let Some(relayed) = &self.relayed {
+            let saved = match command {
+                Command::Mapping(mapping::Request::Save { format }) => Some(format),
+                _ => None,
+            };
+            let task = relayed.task(&self.name, command, confirmed, rules);
+            return Ok(match saved {
+                Some(format) => with_path(task, &self.name, format),
+                None => task,
+            });
+        }
         let robot = &self.robot;
         let missing = |capability: Capability| capability.missing(&self.name);
         let components =

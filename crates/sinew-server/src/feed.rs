@@ -3,25 +3,25 @@
 use std::{
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use serde_json::{Value, json};
 use sinew_api::{
-    RobotReport, Topic,
+    Change, RobotReport, Topic,
     frame::{Frame, set_robot},
     sangam,
 };
 use sinew_robot::{
     Refusal,
-    capability::{Audience, Detail, Reading, Robot},
+    capability::{Audience, Detail, Frames, Reading},
     text::is_unshowable,
 };
 use tokio::{
     sync::Notify,
-    time::{Instant, sleep_until},
+    time::{Instant, sleep_until, timeout_at},
 };
 
 use crate::{
@@ -33,6 +33,8 @@ use crate::{
 
 /// `state` is published on change, but not more often than this.
 const STATE_PERIOD: Duration = Duration::from_millis(100);
+/// And this often where only numbers change that count what passes: a robot at rest takes no more than that.
+const COUNT_PERIOD: Duration = Duration::from_secs(1);
 /// Characters of a refusal that are shown; it may quote what was sent.
 const LONGEST: usize = 400;
 
@@ -45,10 +47,12 @@ pub(crate) struct Feed {
     state: Arc<Ring>,
     events: Arc<Ring>,
     /// Those that the robot's drivers contribute, known once it is built.
-    groups: OnceLock<Vec<(&'static str, Arc<Ring>)>>,
-    frames: OnceLock<Vec<(&'static str, Arc<Ring>)>>,
+    groups: Rings<Arc<str>>,
+    frames: Rings<&'static str>,
     /// Told when the state may have changed.
     changed: Notify,
+    /// It may have changed while it was not read: readers know another one than was published.
+    unread: AtomicBool,
     missed: AtomicU64,
     refused: ShownRefusals,
 }
@@ -64,20 +68,30 @@ impl Feed {
             groups: OnceLock::new(),
             frames: OnceLock::new(),
             changed: Notify::new(),
+            unread: AtomicBool::new(false),
             missed: AtomicU64::new(0),
             refused: ShownRefusals::default(),
         }
     }
 
     /// Makes the topics that a robot's drivers publish to.
-    pub(crate) fn open(&self, robot: &Robot) {
-        let groups = robot.groups().into_iter().map(|group| (group, Arc::default()));
+    pub(crate) fn open(&self, groups: &[Arc<str>], frames: &[(&'static str, Frames)]) {
+        let groups = groups.iter().map(|group| (Arc::clone(group), Arc::default()));
         self.groups.get_or_init(|| groups.collect());
-        let frames = robot.frames.iter().map(|(topic, frames)| {
+        let frames = frames.iter().map(|(topic, frames)| {
             let ring = Ring::frames(frames, self.place);
             (*topic, Arc::new(ring))
         });
         self.frames.get_or_init(|| frames.collect());
+    }
+
+    /// Ends all topics: another robot has this one's place.
+    #[cfg(feature = "relay")]
+    pub(crate) fn end(&self) {
+        self.state.end();
+        self.events.end();
+        self.groups.get().into_iter().flatten().for_each(|(_, ring)| ring.end());
+        self.frames.get().into_iter().flatten().for_each(|(_, ring)| ring.end());
     }
 
     pub(crate) fn ring(&self, topic: &Topic) -> Option<&Arc<Ring>> {
@@ -114,10 +128,10 @@ impl Feed {
             Form::Sangam => {
                 return sangam::sensors(&(reading.json)(Detail::Sangam)).unwrap_or_default();
             }
-            Form::Legacy => (reading.legacy, Detail::WithRaw),
-            Form::Event | Form::Frame => (reading.group, Detail::Values),
+            Form::Legacy => (&reading.legacy, Detail::WithRaw),
+            Form::Event | Form::Frame => (&reading.group, Detail::Values),
         };
-        self.write(form, &Topic::Sensors(name.into()), &(reading.json)(detail)).into()
+        self.write(form, &Topic::Sensors(name.clone().into_owned()), &(reading.json)(detail)).into()
     }
 }
 
@@ -182,20 +196,26 @@ fn exception(event: &Value) -> Option<String> {
     })
 }
 
-type Rings = OnceLock<Vec<(&'static str, Arc<Ring>)>>;
+/// Topics by their names, known once their robot is built.
+type Rings<N> = OnceLock<Vec<(N, Arc<Ring>)>>;
 
-fn find<'a>(rings: &'a Rings, name: &str) -> Option<&'a Arc<Ring>> {
-    rings.get()?.iter().find(|(other, _)| *other == name).map(|(_, ring)| ring)
+fn find<'a, N: AsRef<str>>(rings: &'a Rings<N>, name: &str) -> Option<&'a Arc<Ring>> {
+    rings.get()?.iter().find(|(other, _)| other.as_ref() == name).map(|(_, ring)| ring)
 }
 
 impl Audience for Feed {
     fn wants_sensors(&self) -> bool {
-        let mut read = [&self.groups, &self.frames].into_iter().filter_map(OnceLock::get).flatten();
-        self.state.has_readers() || read.any(|(_, ring)| ring.has_readers())
+        let groups = self.groups.get().into_iter().flatten().map(|(_, ring)| ring);
+        let frames = self.frames.get().into_iter().flatten().map(|(_, ring)| ring);
+        self.state.has_readers() || groups.chain(frames).any(|ring| ring.has_readers())
+    }
+
+    fn wants_readings(&self, group: &str) -> bool {
+        find(&self.groups, group).is_some_and(|ring| ring.has_readers())
     }
 
     fn sensors(&self, reading: &Reading) {
-        if let Some(ring) = find(&self.groups, reading.group) {
+        if let Some(ring) = find(&self.groups, &reading.group) {
             ring.publish(|form| self.write_reading(form, reading));
         }
     }
@@ -232,8 +252,9 @@ impl Audience for Feed {
 
     fn changed(&self) {
         // While it is not read, its next reader is told what it is then.
-        if self.state.has_readers() {
-            self.changed.notify_one();
+        match self.state.has_readers() {
+            true => self.changed.notify_one(),
+            false => self.unread.store(true, Ordering::Relaxed),
         }
     }
 
@@ -244,29 +265,28 @@ impl Audience for Feed {
 
 /// Publishes a robot's state when it has changed, for as long as the server runs.
 pub(crate) async fn run(member: Arc<Member>) {
-    let mut published = String::new();
+    let feed = &member.feed;
+    let mut published: Option<RobotReport> = None;
+    // When counts are told next, and whether some wait for it.
+    let (mut due, mut waiting) = (Instant::now(), false);
     loop {
-        member.feed.changed.notified().await;
-        let next = Instant::now() + STATE_PERIOD;
-        publish_state(&member, &mut published);
-        sleep_until(next).await;
+        match waiting {
+            // Whether something came or not: it is looked at.
+            true => drop(timeout_at(due, feed.changed.notified()).await),
+            false => feed.changed.notified().await,
+        }
+        let now = Instant::now();
+        published.take_if(|_| feed.unread.swap(false, Ordering::Relaxed));
+        let report = member.report();
+        let change = published.as_ref().map_or(Change::News, |before| report.change_since(before));
+        waiting = change == Change::Counts && now < due;
+        if change != Change::None && !waiting {
+            let text = text(&report);
+            feed.state.publish(|form| feed.write(form, &Topic::State, &text).into());
+            (published, due) = (Some(report), now + COUNT_PERIOD);
+        }
+        sleep_until(now + STATE_PERIOD).await;
     }
-}
-
-/// Publishes the state if it has changed.
-fn publish_state(member: &Member, published: &mut String) {
-    let report = member.report();
-    // Ages change all the time, and are no news.
-    let mut news = report.clone();
-    news.last_seen_ms = None;
-    news.links.values_mut().for_each(|link| link.last_seen_ms = None);
-    let text = text(&news);
-    if text == *published {
-        return;
-    }
-    *published = text;
-    let (feed, text) = (&member.feed, self::text(&report));
-    feed.state.publish(|form| feed.write(form, &Topic::State, &text).into());
 }
 
 fn text(report: &RobotReport) -> String {

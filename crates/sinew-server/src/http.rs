@@ -46,7 +46,7 @@ pub(crate) use self::export::make as make_map;
 use crate::{
     dispatch::{Outcome, Via},
     frame::{MAX_MESSAGE, SMALL_MESSAGE},
-    hub::{Hub, Lease, Stamp, ending},
+    hub::{Hub, Stamp, ending},
     listen::Acceptor,
     lock, metrics,
     refusals::Refusals,
@@ -282,12 +282,13 @@ async fn ask(
         let message = format!("robot: wanted {name}, as in the address, got {other:?}");
         return Err(Refusal::invalid(message));
     }
-    let member = hub.robot(Some(name), None)?;
+    hub.robot(Some(name), None)?;
     message.robot = Some(name.into());
     match hub.dispatch(&caller.client, message, stamp, Via::Post)? {
         Outcome::Data(data) => Ok(data),
+        Outcome::Halting(confirmed) => confirmed.await,
         Outcome::Job(job) => {
-            let lease = Lease::new(member, &caller.client);
+            let lease = job.lease();
             let result = job.run().await;
             lease.end();
             result

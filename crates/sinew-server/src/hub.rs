@@ -2,6 +2,8 @@
 //! may do.
 
 mod control;
+mod halt;
+mod roster;
 
 use std::{
     collections::BTreeMap,
@@ -13,10 +15,10 @@ use std::{
     time::Duration,
 };
 
-use serde_json::{Map, Value, json};
-use sinew_api::{Access, Halt, Limits, LinkReport, RobotReport, Robots};
+use serde_json::Map;
+use sinew_api::{Access, Limits, LinkReport, RobotReport, Robots};
 use sinew_robot::{
-    Code, Epoch, OrderKind, Presence, Refusal, Remedy,
+    Code, Presence, Refusal, Remedy,
     capability::{Capability, Figure},
     drive,
 };
@@ -26,7 +28,8 @@ use tokio::{
     time::Instant,
 };
 
-pub(crate) use control::{Client, Job, Lease, Member, Stamp};
+pub(crate) use control::{Client, Job, Member, Stamp};
+pub(crate) use roster::{Members, Roster};
 
 use crate::{
     Config, datagrams, frame::SMALL_MESSAGE, guesses::Guesses, metrics::Metrics, seats::Seats,
@@ -45,7 +48,7 @@ const EXPORTS: usize = 2;
 
 #[derive(Debug)]
 pub(crate) struct Hub {
-    pub(crate) robots: Vec<Arc<Member>>,
+    pub(crate) roster: Arc<Roster>,
     pub(crate) config: Config,
     pub(crate) metrics: Metrics,
     pub(crate) seats: Arc<Seats>,
@@ -67,7 +70,6 @@ pub(crate) struct Hub {
     pub(crate) flooders: AtomicUsize,
     /// True once the server ends.
     pub(crate) closing: watch::Sender<bool>,
-    epoch: Epoch,
     started: Instant,
     ids: AtomicU64,
 }
@@ -75,13 +77,12 @@ pub(crate) struct Hub {
 impl Hub {
     pub(crate) fn new(
         config: Config,
-        robots: Vec<Arc<Member>>,
-        epoch: Epoch,
+        roster: Arc<Roster>,
         http: Option<u16>,
         workers: Handle,
     ) -> Self {
         Hub {
-            robots,
+            roster,
             http,
             metrics: Metrics::default(),
             seats: Arc::new(Seats::new(config.max_clients, config.max_strangers)),
@@ -94,7 +95,6 @@ impl Hub {
             datagrams: Arc::new(Semaphore::new(datagrams::MOST)),
             flooders: AtomicUsize::new(0),
             closing: watch::Sender::new(false),
-            epoch,
             started: Instant::now(),
             ids: AtomicU64::new(1),
             config,
@@ -110,7 +110,7 @@ impl Hub {
 
     /// Marks what is asked for now: after the stops so far, before those to come.
     pub(crate) fn stamp(&self) -> Stamp {
-        Stamp { epoch: self.epoch.now(), received: std::time::Instant::now() }
+        Stamp { epoch: self.roster.epoch.now(), received: std::time::Instant::now() }
     }
 
     /// Waits until a message of this length may be read: two long ones at a time would keep two
@@ -131,59 +131,23 @@ impl Hub {
         Refusal::new(Code::Busy, message)
     }
 
-    /// The robot named, or all that drive where none is named and there are several.
-    fn driven(&self, name: Option<&str>) -> Result<impl Iterator<Item = &Arc<Member>>, Refusal> {
-        let drives = |member: &&Arc<Member>| member.robot.drive.is_some();
-        if name.is_some() || !self.robots.iter().any(|member| drives(&member)) {
-            self.robot(name, Some(Capability::Drive))?;
-        }
-        let is_meant = move |member: &&Arc<Member>| name.is_none_or(|name| *member.name == *name);
-        Ok(self.robots.iter().filter(drives).filter(is_meant))
-    }
-
-    /// Stops what a message wants stopped; gives the reply's data.
-    pub(crate) fn halt(
-        &self,
-        robot: Option<&str>,
-        halt: &Halt,
-        by: &Client,
-    ) -> Result<Value, Refusal> {
-        match halt {
-            Halt::Stop { note } => {
-                self.robots(robot)?.iter().for_each(|member| member.halt(OrderKind::Stop, by));
-                return Ok(note.as_ref().map_or(
-                    Value::Null,
-                    |note| json!({ "note": format!("stopped all the same; {note}") }),
-                ));
-            }
-            Halt::Reset => {
-                self.driven(robot)?.for_each(|member| member.halt(OrderKind::Stop, by));
-            }
-            Halt::Disable => {
-                self.driven(robot)?.for_each(|member| member.halt(OrderKind::Disable, by));
-            }
-        }
-        Ok(Value::Null)
-    }
-
     /// The robot that a command is for: the one it names, or the only one that can do it.
     pub(crate) fn robot(
         &self,
         name: Option<&str>,
         needed: Option<Capability>,
-    ) -> Result<&Arc<Member>, Refusal> {
-        let can = |member: &&Arc<Member>| {
-            needed.is_none_or(|needed| member.capabilities.contains(&needed))
-        };
+    ) -> Result<Arc<Member>, Refusal> {
+        let can = |member: &&Arc<Member>| needed.is_none_or(|needed| member.can(needed));
+        let members = self.members();
         let verb = needed.map_or("do that", Capability::verb);
         if let Some(name) = name {
-            let member = self.named(name)?;
+            let member = named(&members, name)?;
             let missing = || Refusal::new(Code::Unsupported, format!("{name} cannot {verb}"));
-            return Some(member).filter(can).ok_or_else(missing);
+            return Some(member).filter(can).cloned().ok_or_else(missing);
         }
-        let able: Vec<_> = self.robots.iter().filter(can).collect();
-        match (&able[..], &self.robots[..]) {
-            ([one], _) => Ok(one),
+        let able: Vec<_> = members.iter().filter(can).collect();
+        match (&able[..], &members[..]) {
+            ([one], _) => Ok(Arc::clone(one)),
             ([], []) => Err(Refusal::new(Code::NotFound, "there are no robots")),
             ([], [one]) => {
                 Err(Refusal::new(Code::Unsupported, format!("{} cannot {verb}", one.name)))
@@ -198,29 +162,27 @@ impl Hub {
     }
 
     /// The robot whose sensors clients of document 003's interface, and its later state, get.
-    pub(crate) fn streamed(&self) -> Option<&Arc<Member>> {
-        self.robots.iter().find(|member| member.robot.components.is_some())
+    pub(crate) fn streamed(&self) -> Option<Arc<Member>> {
+        self.members().iter().find(|member| member.can(Capability::Components)).cloned()
+    }
+
+    /// All robots, for now.
+    pub(crate) fn members(&self) -> Members {
+        self.roster.members()
     }
 
     /// The robots that a command is for when it may be for several: the one it names, or all.
-    pub(crate) fn robots(&self, name: Option<&str>) -> Result<&[Arc<Member>], Refusal> {
+    pub(crate) fn robots(&self, name: Option<&str>) -> Result<Members, Refusal> {
+        let members = self.members();
         match name {
-            None => Ok(&self.robots),
-            Some(name) => self.named(name).map(std::slice::from_ref),
+            None => Ok(members),
+            Some(name) => named(&members, name).map(|member| [Arc::clone(member)].into()),
         }
-    }
-
-    fn named(&self, name: &str) -> Result<&Arc<Member>, Refusal> {
-        self.robots.iter().find(|member| *member.name == *name).ok_or_else(|| {
-            let names: Vec<_> = self.robots.iter().map(|member| &*member.name).collect();
-            let names = if names.is_empty() { "none".into() } else { names.join(", ") };
-            Refusal::new(Code::NotFound, format!("no robot is called {name:?}; there are: {names}"))
-        })
     }
 
     /// What `Robots` answers.
     pub(crate) fn report(&self) -> Robots {
-        let robots = self.robots.iter().map(|member| member.report()).collect();
+        let robots = self.members().iter().map(|member| member.report()).collect();
         Robots { robots, warnings: self.config.warnings() }
     }
 
@@ -260,6 +222,14 @@ impl Hub {
     }
 }
 
+fn named<'a>(members: &'a [Arc<Member>], name: &str) -> Result<&'a Arc<Member>, Refusal> {
+    members.iter().find(|member| *member.name == *name).ok_or_else(|| {
+        let names: Vec<_> = members.iter().map(|member| &*member.name).collect();
+        let names = if names.is_empty() { "none".into() } else { names.join(", ") };
+        Refusal::new(Code::NotFound, format!("no robot is called {name:?}; there are: {names}"))
+    })
+}
+
 /// Waits for the end of the server.
 pub(crate) async fn ending(closing: &mut watch::Receiver<bool>) {
     // Without a sender it has ended, too.
@@ -270,13 +240,16 @@ impl Member {
     /// What there is to tell about the robot: its drivers' reports as one, and the links of those
     /// beside the first. Values are fresh when those of all drivers are.
     pub(crate) fn report(&self) -> RobotReport {
+        if let Some(relayed) = &self.relayed {
+            return RobotReport { name: (*self.name).into(), ..relayed.report() };
+        }
         let mut whole = RobotReport {
             name: (*self.name).into(),
             kind: self.robot.kind.into(),
             link: LinkReport::default(),
             links: BTreeMap::new(),
             capabilities: self.capabilities.clone(),
-            sensors: self.groups.iter().map(|group| (*group).into()).collect(),
+            sensors: self.groups.iter().map(|group| (**group).into()).collect(),
             limits: self.robot.drive.as_ref().map(|drive| limits(drive.limits())),
             holder: self.holder().as_deref().map(Into::into),
             stopped_by: None,

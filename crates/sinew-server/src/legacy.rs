@@ -48,6 +48,8 @@ pub(crate) struct Legacy {
     /// When to look next whether it is within reach.
     look_at: Option<Instant>,
     reach: Reach,
+    /// It was logged that a robot of another daemon is driven by that one's rules.
+    told: bool,
 }
 
 /// Who sent what, and when.
@@ -69,6 +71,19 @@ impl Legacy {
             is_withdrawn: false,
             look_at: None,
             reach: Reach::default(),
+            told: false,
+        }
+    }
+
+    /// Logs once that what such a client may do is not so with a robot of another daemon.
+    pub(crate) fn tell_strictness(&mut self, sent: &Sent<'_>) {
+        if !self.told {
+            self.told = true;
+            let (client, robot) = (&*sent.client.name, &*sent.member.name);
+            tracing::info!(
+                client,
+                "{robot} is served by another daemon: velocities are neither held nor scaled"
+            );
         }
     }
 

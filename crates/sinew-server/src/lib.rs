@@ -22,6 +22,13 @@ mod listen;
 mod local;
 mod metrics;
 mod refusals;
+#[cfg(feature = "relay")]
+mod registry;
+#[cfg(feature = "relay")]
+mod relay;
+#[cfg(not(feature = "relay"))]
+#[path = "relay/none.rs"]
+mod relay;
 mod ring;
 mod seats;
 mod server;
@@ -37,6 +44,11 @@ pub use http::inspect::{Inspector, Source};
 pub use listen::try_bind;
 #[cfg(feature = "local")]
 pub use local::Locals;
+pub use refusals::ShownRefusals;
+#[cfg(feature = "relay")]
+pub use registry::Registry;
+#[cfg(feature = "relay")]
+pub use relay::Relay;
 pub use server::{Addresses, Server};
 pub use sinew_api::Access;
 pub use token::Tokens;

@@ -22,9 +22,10 @@ use tokio::sync::oneshot;
 #[cfg(feature = "maps")]
 use crate::http;
 use crate::{
+    Access,
     connection::FrontHalf,
     frame::{Framing, SMALL_MESSAGE},
-    hub::Hub,
+    hub::{Client, Hub},
     listen,
     metrics::Transport,
     stream::Stream,
@@ -38,7 +39,7 @@ pub struct Locals(UnboundedSender<Wish>);
 #[derive(Debug)]
 pub(crate) enum Wish {
     /// To be a client.
-    Connect { socket: TcpStream, name: Arc<str> },
+    Connect { socket: TcpStream, name: Arc<str>, access: Access },
     /// The map that is made of a robot's surroundings.
     #[cfg(feature = "maps")]
     Map { robot: String, format: Format, reply: oneshot::Sender<Result<Vec<u8>, Refusal>> },
@@ -53,8 +54,13 @@ impl Locals {
     /// A new client of this name. What is returned is the client's end of a WebSocket after its
     /// handshake; closing it is the client's end.
     pub fn connect(&self, name: &str) -> io::Result<TcpStream> {
+        self.connect_as(name, Access::Control)
+    }
+
+    /// The same for a client that may do no more than this.
+    pub fn connect_as(&self, name: &str, access: Access) -> io::Result<TcpStream> {
         let (socket, ours) = pair()?;
-        let wish = Wish::Connect { socket, name: name.into() };
+        let wish = Wish::Connect { socket, name: name.into(), access };
         let ended = |_| io::Error::new(io::ErrorKind::NotConnected, "the server has ended");
         self.0.send(wish).map_err(ended)?;
         Ok(ours)
@@ -90,7 +96,7 @@ fn pair() -> io::Result<(TcpStream, TcpStream)> {
 pub(crate) async fn serve(mut wishes: UnboundedReceiver<Wish>, hub: Arc<Hub>) {
     while let Some(wish) = wishes.recv().await {
         match wish {
-            Wish::Connect { socket, name } => connect(socket, name, &hub),
+            Wish::Connect { socket, name, access } => connect(socket, name, access, &hub),
             #[cfg(feature = "maps")]
             Wish::Map { robot, format, reply } => {
                 let making = Arc::clone(&hub);
@@ -103,8 +109,8 @@ pub(crate) async fn serve(mut wishes: UnboundedReceiver<Wish>, hub: Arc<Hub>) {
     }
 }
 
-fn connect(socket: TcpStream, name: Arc<str>, hub: &Arc<Hub>) {
-    let client = hub.client(name, Ipv4Addr::LOCALHOST.into(), true);
+fn connect(socket: TcpStream, name: Arc<str>, access: Access, hub: &Arc<Hub>) {
+    let client = Client { access, ..hub.client(name, Ipv4Addr::LOCALHOST.into(), true) };
     match stream(socket, hub) {
         Ok(stream) => {
             let front = FrontHalf::new(Arc::clone(hub), client, Framing::WebSocket, stream);

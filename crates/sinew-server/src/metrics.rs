@@ -110,7 +110,7 @@ pub(crate) fn page(hub: &Hub) -> String {
     let lost = metrics.lost.load(Relaxed) as f64;
     let help = "Telemetry messages that slow clients did not get.";
     family(&mut page, "messages_lost_total", help, true, &plain(lost));
-    let missed = hub.robots.iter().map(|member| member.feed.missed()).sum::<u64>() as f64;
+    let missed = hub.members().iter().map(|member| member.feed.missed()).sum::<u64>() as f64;
     let help = "Events of robots that the server was too slow for.";
     family(&mut page, "events_missed_total", help, true, &plain(missed));
     let away = metrics.turned_away.load(Relaxed) as f64;
@@ -135,7 +135,7 @@ fn robots(page: &mut String, hub: &Hub) {
             None => families.push((name, help, counter, vec![(labels, value)])),
         }
     };
-    for member in &hub.robots {
+    for member in hub.members().iter() {
         let report = member.report();
         let robot = label("robot", &member.name);
         let link = format!("{robot},{}", label("state", &report.link.state));

@@ -36,13 +36,13 @@ impl Refusals {
     }
 }
 
-/// Refusals of all clients of a robot that are shown as events.
+/// Refusals of all clients of a robot, or of another way to several: so many are shown, and no more.
 #[derive(Debug, Default)]
-pub(crate) struct ShownRefusals(Mutex<Rate>);
+pub struct ShownRefusals(Mutex<Rate>);
 
 impl ShownRefusals {
     /// Whether there is room for one more.
-    pub(crate) fn has_room(&self) -> bool {
+    pub fn has_room(&self) -> bool {
         lock(&self.0).count().0 <= ALL_SHOWN
     }
 }

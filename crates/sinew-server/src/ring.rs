@@ -68,6 +68,9 @@ pub(crate) struct Ring {
     blocks: Option<Source>,
     inner: Mutex<Inner>,
     readers: [AtomicUsize; 4],
+    /// Nothing is published here any more.
+    #[cfg(feature = "relay")]
+    ended: std::sync::atomic::AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -96,6 +99,12 @@ impl Message {
 impl Ring {
     pub(crate) fn has_readers(&self) -> bool {
         self.readers.iter().any(|readers| readers.load(Ordering::Relaxed) > 0)
+    }
+
+    /// Nothing is published here any more: its robot was replaced.
+    #[cfg(feature = "relay")]
+    pub(crate) fn end(&self) {
+        self.ended.store(true, Ordering::Release);
     }
 
     /// A topic of frames, of the robot at this place.
@@ -230,6 +239,12 @@ impl Cursor {
 
     pub(crate) fn reads(&self, ring: &Arc<Ring>) -> bool {
         Arc::ptr_eq(&self.ring, ring)
+    }
+
+    /// Whether nothing more comes.
+    #[cfg(feature = "relay")]
+    pub(crate) fn is_over(&self) -> bool {
+        self.ring.ended.load(Ordering::Acquire)
     }
 
     pub(crate) fn set_max_hz(&mut self, max_hz: Option<f64>) {

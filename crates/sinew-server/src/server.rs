@@ -22,11 +22,11 @@ use tokio::{
 
 #[cfg(feature = "local")]
 use crate::local::{self, Locals, Wish};
+#[cfg(feature = "relay")]
+use crate::registry::tell_states;
 use crate::{
-    Config,
-    feed::{self, Feed},
-    http,
-    hub::{Hub, Member},
+    Config, http,
+    hub::{Hub, Member, Roster},
     listen::{self, Acceptor},
     metrics::Transport,
 };
@@ -40,9 +40,8 @@ const FAREWELL: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Server {
     config: Config,
-    robots: Vec<Arc<Member>>,
+    roster: Arc<Roster>,
     ports: Ports,
-    epoch: Epoch,
     #[cfg(feature = "local")]
     locals: (Locals, UnboundedReceiver<Wish>),
 }
@@ -78,9 +77,8 @@ impl Server {
         };
         Ok(Server {
             config,
-            robots: Vec::new(),
+            roster: Arc::new(Roster::new()),
             ports,
-            epoch: Epoch::default(),
             #[cfg(feature = "local")]
             locals: Locals::new(),
         })
@@ -90,6 +88,12 @@ impl Server {
     #[cfg(feature = "local")]
     pub fn locals(&self) -> Locals {
         self.locals.0.clone()
+    }
+
+    /// Lets robots that other daemons serve join, before the server runs or while it does.
+    #[cfg(feature = "relay")]
+    pub fn registry(&self) -> crate::Registry {
+        crate::Registry(Arc::clone(&self.roster))
     }
 
     /// Where it listens.
@@ -117,30 +121,28 @@ impl Server {
         name: &str,
         start: impl FnOnce(Arc<dyn Audience>, Epoch) -> Result<Robot, E>,
     ) -> Result<(), E> {
-        let wrong = |message| Err(io::Error::new(io::ErrorKind::InvalidInput, message).into());
-        let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        if name.is_empty() || !name.chars().all(fits) {
-            return wrong(format!("robot {name:?}: wanted letters, digits, - _ and ."));
-        }
-        if self.robots.iter().any(|member| *member.name == *name) {
-            return wrong(format!("robot {name:?}: there is one of this name already"));
-        }
-        // No computer has as many robots as this could count.
-        let feed = Arc::new(Feed::new(name, self.robots.len() as u16));
-        let robot = start(feed.clone(), self.epoch.clone())?;
-        self.robots.push(Arc::new(Member::new(name, robot, feed, self.epoch.clone())));
-        Ok(())
+        let epoch = &self.roster.epoch;
+        self.roster.add(
+            name,
+            |_| false,
+            |place| {
+                let robot = start(place.feed.clone(), epoch.clone())?;
+                Ok(Member::new(name, robot, place.feed, epoch.clone()))
+            },
+        )
     }
 
     /// How each robot can be reached, by its name.
-    pub fn links(&self) -> impl Iterator<Item = (&str, LinkReport)> {
-        self.robots.iter().map(|member| (&*member.name, member.report().link))
+    pub fn links(&self) -> impl Iterator<Item = (Arc<str>, LinkReport)> {
+        let link = |member: &Arc<Member>| (Arc::clone(&member.name), member.report().link);
+        self.roster.members().iter().map(link).collect::<Vec<_>>().into_iter()
     }
 
     /// Whether every driver that has to hold its time has the priority for it.
     pub fn has_real_time_priority(&self) -> bool {
-        let drivers = self.robots.iter().flat_map(|member| &member.robot.drivers);
-        drivers.into_iter().all(|(_, driver)| driver.has_real_time_priority() != Some(false))
+        let members = self.roster.members();
+        let mut drivers = members.iter().flat_map(|member| &member.robot.drivers);
+        drivers.all(|(_, driver)| driver.has_real_time_priority() != Some(false))
     }
 
     /// Serves until `shutdown` is done; then stops the robots, and after them the connections.
@@ -150,10 +152,10 @@ impl Server {
     /// the tokio runtime on which this is polled, with timers and I/O enabled.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
         let http = self.addresses().http.map(|address| address.port());
-        let Server { config, robots, ports, epoch, .. } = self;
+        let Server { config, roster, ports, .. } = self;
         #[cfg(feature = "local")]
         let (_, wishes) = self.locals;
-        let hub = Arc::new(Hub::new(config, robots, epoch, http, Handle::current()));
+        let hub = Arc::new(Hub::new(config, roster, http, Handle::current()));
         let front = Builder::new_current_thread().enable_all().build()?;
         let (mut over, ended) = oneshot::channel();
         thread::Builder::new().name("front".into()).spawn(move || {
@@ -168,6 +170,8 @@ impl Server {
                     () = over.closed() => {}
                 }
             }));
+            // With it end those that let others in: the server has ended when it says so.
+            drop(front);
             let _ = over.send(result);
         })?;
         ended.await.unwrap_or_else(|_| Err(io::Error::other("the thread that hears clients ended")))
@@ -176,10 +180,6 @@ impl Server {
 
 /// What the front thread does.
 async fn serve(hub: Arc<Hub>, ports: Ports, shutdown: impl Future<Output = ()>) -> io::Result<()> {
-    let mut workers = JoinSet::new();
-    for member in &hub.robots {
-        workers.spawn_on(feed::run(Arc::clone(member)), &hub.workers);
-    }
     let mut acceptors = JoinSet::new();
     let open = |listener: &StdListener| {
         listener.local_addr().is_ok_and(|address| address.ip().is_loopback())
@@ -204,19 +204,35 @@ async fn serve(hub: Arc<Hub>, ports: Ports, shutdown: impl Future<Output = ()>) 
     tokio::select! {
         () = shutdown => {}
         () = async { while acceptors.join_next().await.is_some() {} pending().await } => {}
+        () = tell_states(&hub) => {}
     }
     let by = "the daemon's end".into();
-    hub.robots.iter().for_each(|member| member.end(&by));
+    let members = hub.members();
+    members.iter().for_each(|member| member.end(&by));
     // While clients take their last bytes, and all robots at once: none waits for another's end.
     let end = |member: &Arc<Member>| {
         let member = Arc::clone(member);
         thread::spawn(move || member.shut_down())
     };
-    let ending: Vec<_> = hub.robots.iter().map(end).collect();
+    // Those of other daemons are left alone: it is their clients here that go.
+    let own = members.iter().filter(|member| member.relayed.is_none());
+    let ending: Vec<_> = own.map(end).collect();
     acceptors.abort_all();
-    workers.abort_all();
     hub.closing.send_replace(true);
     let _ = timeout(FAREWELL, hub.seats.empty()).await;
     ending.into_iter().for_each(|robot| drop(robot.join()));
+    // A relay may know the registry: neither is to keep the other.
+    #[cfg(feature = "relay")]
+    hub.roster.end();
     Ok(())
+}
+
+/// Has the state of every robot told.
+#[cfg(not(feature = "relay"))]
+async fn tell_states(hub: &Hub) {
+    let mut telling = JoinSet::new();
+    for member in hub.members().iter() {
+        telling.spawn_on(crate::feed::run(Arc::clone(member)), &hub.workers);
+    }
+    pending().await
 }

@@ -58,6 +58,17 @@ impl Telemetry {
         }
     }
 
+    /// Ends the subscriptions to what does not come any more.
+    #[cfg(feature = "relay")]
+    pub(crate) fn drop_ended(&mut self) {
+        let had_any = !self.cursors.is_empty();
+        self.cursors.retain(|cursor| !cursor.is_over());
+        if had_any && self.cursors.is_empty() {
+            self.hub.metrics.subscriber_left();
+            self.turn = None;
+        }
+    }
+
     /// Ends all subscriptions.
     pub(crate) fn clear(&mut self) {
         if !self.cursors.is_empty() {

@@ -98,8 +98,39 @@ impl Daemon {
         needed: Option<Capability>,
         http: bool,
     ) -> anyhow::Result<Client> {
+        self.open(needed, http, false)
+    }
+
+    /// Connects to stop what is meant; robots of a fleet are stopped before they are known.
+    pub(crate) fn connect_to_stop(&self) -> anyhow::Result<Client> {
+        self.open(None, false, true)
+    }
+
+    fn open(
+        &self,
+        needed: Option<Capability>,
+        http: bool,
+        #[cfg_attr(not(feature = "fleet"), expect(unused, reason = "there is no fleet"))]
+        stop: bool,
+    ) -> anyhow::Result<Client> {
         let robot = self.link.as_ref().map(|link| link.entry(needed)).transpose()?;
-        let daemon = robot.map(|robot| Running::start(robot, http)).transpose()?;
+        #[cfg(feature = "fleet")]
+        if let Some(robot) = &robot
+            && !matches!(robot.link, sinew_io::Address::Zenoh { .. })
+            && crate::fleet::asked().is_some()
+        {
+            bail!("--link {} is no robot of the fleet: give --link or --fleet", robot.link);
+        }
+        #[cfg_attr(not(feature = "fleet"), expect(unused_mut, reason = "there is no fleet"))]
+        let mut daemon = robot.map(|robot| Running::start(robot, http)).transpose()?;
+        #[cfg(feature = "fleet")]
+        if daemon.is_none()
+            && let Some(mut settings) = crate::fleet::asked()
+        {
+            settings.secret = self.token.clone();
+            settings.stop = stop.then(|| self.robot.clone().unwrap_or_else(|| "*".into()));
+            daemon = Some(Running::hub(settings, http)?);
+        }
         let stream = match &daemon {
             Some(daemon) => TcpStream::connect(daemon.lines())?,
             None => connect(&self.server)?,
@@ -115,7 +146,9 @@ impl Daemon {
             events: VecDeque::new(),
             _daemon: daemon,
         };
-        let (token, name) = (self.token.clone(), Some(client.name.clone()));
+        // A fleet's token is shown to the daemons of the fleet, not to the one of this process.
+        let token = self.token.clone().filter(|_| client._daemon.is_none());
+        let name = Some(client.name.clone());
         // Without a token there is no answer that a stop should wait for.
         match token.is_some() {
             true => drop(client.request(Command::Auth { token, name })?),

@@ -27,6 +27,8 @@ pub(crate) struct Config {
     pub(crate) server: Server,
     #[cfg(feature = "mqtt")]
     pub(crate) mqtt: sinew_mqtt::Settings,
+    #[cfg(feature = "fleet")]
+    pub(crate) fleet: sinew_fleet::Settings,
     pub(crate) robot: Vec<Entry>,
 }
 
@@ -37,6 +39,8 @@ struct Tables<R = kind::Settings> {
     server: Server,
     #[cfg(feature = "mqtt")]
     mqtt: sinew_mqtt::Settings,
+    #[cfg(feature = "fleet")]
+    fleet: sinew_fleet::Settings,
     robot: Vec<R>,
 }
 
@@ -136,6 +140,8 @@ impl Config {
             server: Server { token_file: Some("x".into()), ..Server::default() },
             #[cfg(feature = "mqtt")]
             mqtt: sinew_mqtt::Settings::with_all_keys(),
+            #[cfg(feature = "fleet")]
+            fleet: sinew_fleet::Settings::with_all_keys(),
         })?;
         check_keys("", &toml::Value::Table(table), &toml::Value::Table(wanted))?;
         let tables: Tables = toml::from_str(text)?;
@@ -152,6 +158,8 @@ impl Config {
             server,
             #[cfg(feature = "mqtt")]
             mqtt: tables.mqtt,
+            #[cfg(feature = "fleet")]
+            fleet: tables.fleet,
             robot,
         })
     }
@@ -188,6 +196,8 @@ impl Config {
             server: self.server.clone(),
             #[cfg(feature = "mqtt")]
             mqtt: self.mqtt.clone(),
+            #[cfg(feature = "fleet")]
+            fleet: self.fleet.clone(),
             robot,
         }
     }

@@ -20,11 +20,18 @@ use crate::config::{Config, Port};
 #[cfg(feature = "mqtt")]
 const FAREWELL: Duration = Duration::from_secs(1);
 
+/// How long a fleet may take to tell of its robots.
+#[cfg(feature = "fleet")]
+const FLEET: Duration = Duration::from_secs(8);
+
 /// Robots that run, and a server that is ready to.
 pub(crate) struct Daemon {
     pub(crate) server: Server,
     #[cfg(feature = "mqtt")]
     mqtt: Option<sinew_mqtt::Broker>,
+    /// It ends after the server has.
+    #[cfg(feature = "fleet")]
+    fleet: Option<sinew_fleet::Fleet>,
 }
 
 impl Daemon {
@@ -58,10 +65,21 @@ impl Daemon {
         config: &Config,
         around: impl Fn() -> anyhow::Result<Vec<Around>>,
     ) -> anyhow::Result<Self> {
-        let mut server = Server::bind(Self::offered(config)?).context("cannot listen")?;
+        // Before any robot is begun with.
+        #[cfg(feature = "fleet")]
+        let plan = config.fleet.open(&crate::name::machine())?;
+        let offered = Self::offered(config)?;
+        #[cfg(feature = "fleet")]
+        let tokens = offered.tokens.clone();
+        let mut server = Server::bind(offered).context("cannot listen")?;
         #[cfg(feature = "g1")]
         let library = Arc::new(Library::new(config.server.library.clone()));
         for robot in &config.robot {
+            #[cfg(feature = "fleet")]
+            if config.fleet.is_on() && matches!(robot.link, sinew_io::Address::Zenoh { .. }) {
+                // It joins by the fleet.
+                continue;
+            }
             let around = around()?;
             let started: anyhow::Result<()> = server.add(&robot.name, |audience, epoch| {
                 let services = Services {
@@ -78,6 +96,8 @@ impl Daemon {
             started.with_context(|| format!("cannot start {}", robot.name))?;
         }
         Ok(Daemon {
+            #[cfg(feature = "fleet")]
+            fleet: plan.map(|plan| fleet(config, plan, tokens, &server)).transpose()?,
             server,
             #[cfg(feature = "mqtt")]
             mqtt: config.mqtt.open(&crate::name::machine())?,
@@ -120,6 +140,50 @@ impl Daemon {
     }
 }
 
+/// Begins to be part of a fleet, if the configuration has one.
+#[cfg(feature = "fleet")]
+fn fleet(
+    config: &Config,
+    plan: sinew_fleet::Plan,
+    tokens: sinew_server::Tokens,
+    server: &Server,
+) -> anyhow::Result<sinew_fleet::Fleet> {
+    use sinew_fleet::{Fleet, Services, Wanted};
+    use sinew_io::Address;
+    let named = |robot: &Entry| match &robot.link {
+        Address::Zenoh { host, robot: there } => {
+            Some((robot.name.clone(), host.clone(), there.clone()))
+        }
+        _ => None,
+    };
+    let named: Vec<_> = config.robot.iter().filter_map(named).collect();
+    let is_own = |robot: &&Entry| !matches!(robot.link, Address::Zenoh { .. });
+    let robots: Vec<_> =
+        config.robot.iter().filter(is_own).map(|robot| robot.name.clone()).collect();
+    if plan.needs_tokens() && tokens.is_empty() && !robots.is_empty() {
+        anyhow::bail!(
+            "a fleet that goes beyond this machine needs a token file (--token-file FILE)"
+        );
+    }
+    let services = Services {
+        locals: server.locals(),
+        registry: server.registry(),
+        tokens,
+        robots,
+        wanted: Wanted { all: plan.is_hub(), named },
+        // A stop comes by them, and must not wait for what a busy machine does besides.
+        on_thread: sinew_io::prefer,
+    };
+    let fleet = Fleet::start(plan, services)?;
+    if !config.fleet.listen.is_empty() {
+        // A port that another program has will not be free in a moment; a router that is away may come.
+        let failed =
+            |reason| anyhow::anyhow!("cannot listen: fleet {}: {reason}", config.fleet.shown());
+        fleet.wait_until_open(FLEET).map_err(failed)?;
+    }
+    Ok(fleet)
+}
+
 /// A daemon on a thread of its own, for one robot and this process only.
 pub(crate) struct Running {
     addresses: Addresses,
@@ -129,13 +193,37 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(robot: Entry, http: bool) -> anyhow::Result<Self> {
+        #[cfg_attr(not(feature = "fleet"), expect(unused_mut, reason = "there is no fleet"))]
         let mut config = Config { robot: vec![robot], ..Config::default() };
+        #[cfg(feature = "fleet")]
+        if let Some(settings) = crate::fleet::asked() {
+            config.fleet = settings;
+        }
+        Self::run(config, http)
+    }
+
+    /// A hub of the fleet that was asked for. Returns when its robots are known.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn hub(settings: sinew_fleet::Settings, http: bool) -> anyhow::Result<Self> {
+        let fleet = sinew_fleet::Settings { hub: true, ..settings };
+        Self::run(Config { fleet, ..Config::default() }, http)
+    }
+
+    fn run(mut config: Config, http: bool) -> anyhow::Result<Self> {
         config.server.tcp = Port(None);
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         config.server.http = Port(http.then_some(any));
         config.server.lines = Port(Some(any));
         let daemon = Daemon::start(&config, || Ok(Vec::new()))?;
         let addresses = daemon.server.addresses();
+        #[cfg(feature = "fleet")]
+        if let Some(fleet) = &daemon.fleet {
+            let failed =
+                |reason: String| anyhow::anyhow!("no fleet at {}: {reason}", config.fleet.shown());
+            // Who stops something wants to know soon that it cannot be.
+            let patience = if config.fleet.stop.is_some() { FLEET / 2 } else { FLEET };
+            fleet.wait_until_settled(patience).map_err(failed)?;
+        }
         let (end, ended) = oneshot::channel();
         let thread = thread::spawn(move || {
             daemon.run(async {

@@ -12,7 +12,12 @@ use std::{
 };
 
 use clap::ValueEnum;
-use tracing_subscriber::filter::LevelFilter;
+#[cfg(not(feature = "fleet"))]
+use tracing::Dispatch;
+use tracing_subscriber::{
+    filter::LevelFilter,
+    util::{SubscriberInitExt, TryInitError},
+};
 
 /// Lines that may wait to be written. Standard error may be a pipe that is not read, or a terminal
 /// that is held: what logs does not wait for it, since it may be what stops a robot.
@@ -75,11 +80,36 @@ impl Logging {
             .with_ansi(io::stderr().is_terminal());
         // It is begun once.
         let _ = match self.log_format {
-            Format::Text => log.try_init(),
-            Format::Json => log.json().flatten_event(true).try_init(),
+            Format::Text => begin(log.finish(), level),
+            Format::Json => begin(log.json().flatten_event(true).finish(), level),
         };
         Ok(Ending(lines))
     }
+}
+
+/// From now on this is the log.
+#[cfg(not(feature = "fleet"))]
+fn begin(log: impl Into<Dispatch>, _: LevelFilter) -> Result<(), TryInitError> {
+    log.try_init()
+}
+
+/// From now on this is the log. Zenoh has much to say about itself that is of no use to others.
+#[cfg(feature = "fleet")]
+fn begin<L>(log: L, level: LevelFilter) -> Result<(), TryInitError>
+where
+    L: tracing::Subscriber + Send + Sync,
+{
+    use tracing_subscriber::{filter::filter_fn, layer::SubscriberExt};
+    let of_zenoh = match level {
+        LevelFilter::TRACE => LevelFilter::TRACE,
+        LevelFilter::DEBUG => LevelFilter::WARN,
+        // What matters of it is told by the fleet.
+        _ => LevelFilter::OFF,
+    };
+    let is_told = move |about: &tracing::Metadata<'_>| {
+        !about.target().starts_with("zenoh") || *about.level() <= of_zenoh
+    };
+    log.with(filter_fn(is_told)).try_init()
 }
 
 enum Item {

@@ -7,6 +7,8 @@ mod cmd;
 mod config;
 #[cfg(feature = "daemon")]
 mod daemon;
+#[cfg(feature = "fleet")]
+mod fleet;
 #[cfg(feature = "tools")]
 mod hex;
 #[cfg(feature = "daemon")]
@@ -58,6 +60,9 @@ struct Args {
     /// Say nothing on success, and show no progress.
     #[arg(short, long, global = true, help_heading = OUTPUT)]
     quiet: bool,
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    fleet: fleet::Flags,
     #[cfg(feature = "daemon")]
     #[command(flatten)]
     log: log::Logging,
@@ -68,6 +73,8 @@ fn main() -> ExitCode {
     // Where it cannot be begun there is no thread to be had, and the command says so itself.
     #[cfg(feature = "daemon")]
     let _log = args.log.begin(args.command.log_level());
+    #[cfg(feature = "fleet")]
+    args.fleet.keep();
     // For programs there is the JSON, and nothing else.
     if args.quiet || args.json {
         say::be_quiet();

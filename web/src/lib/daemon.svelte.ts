@@ -357,8 +357,17 @@ class Daemon {
   }
 
   private renew(report: RobotReport): void {
+    // A robot that has joined since: the list has its place.
+    if (!this.robots.some(({ name }) => name === report.name)) return void this.meet();
     const toldAt = Date.now();
     this.robots = this.robots.map((robot) => (robot.name === report.name ? this.known(report, toldAt) : robot));
+  }
+
+  private async meet(): Promise<void> {
+    const before = this.chosen;
+    await this.look();
+    // The first one is shown at once.
+    if (this.chosen !== before) await this.subscribe();
   }
 
   private known(report: RobotReport, toldAt: number): Robot {

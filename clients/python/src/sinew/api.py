@@ -812,9 +812,11 @@ class Refusal(_RefusalRequired, total=False):
     - `code`: The kind, for programs.
     - `message`: What was wanted and what came, for people, whatever they use.
     - `remedy`: What its client could do about it, for programs that know how to say it.
+    - `robots`: The robots that it is about, where a command was for several.
     """
 
     remedy: Optional[Remedy]
+    robots: List[str]
 
 
 class _ReplyRequired(TypedDict):

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 use sinew_api::{
-    Access, Authenticated, DaemonMessage, Event, LinkReport, Ready, ReadyRobot, RobotReport, Robots,
+    Access, Authenticated, Change, DaemonMessage, Event, LinkReport, Ready, ReadyRobot,
+    RobotReport, Robots,
 };
 use sinew_robot::{Code, Refusal, capability::Capability};
 
@@ -100,4 +101,39 @@ fn the_daemon_says_where_it_listens_and_what_a_client_may_do() {
     let auth = Authenticated { access: Access::Control, name: "ann".into() };
     let wanted = json!({ "access": "control", "name": "ann" });
     assert_eq!(serde_json::to_value(&auth).unwrap(), wanted);
+}
+
+#[test]
+fn what_counts_is_less_than_news_and_ages_are_nothing() {
+    let state = json!({
+        "led": 3, "counters": { "frames": 7 }, "scan": { "turns": 2, "rate": 5.0 },
+    });
+    let mut told = report();
+    told["state"] = state;
+    told["links"] = json!({ "lidar": { "state": "ready", "last_seen_ms": 4, "counters": 1 } });
+    let read = |value: &Value| serde_json::from_value::<RobotReport>(value.clone()).unwrap();
+    let before = read(&told);
+    for (pointer, value, change) in [
+        ("/last_seen_ms", json!(9), Change::None),
+        ("/links/lidar/last_seen_ms", json!(null), Change::None),
+        ("/state/counters/frames", json!(8), Change::Counts),
+        ("/state/scan/turns", json!(3), Change::Counts),
+        ("/links/lidar/counters", json!(2), Change::Counts),
+        ("/state/scan/rate", json!(4.9), Change::News),
+        ("/state/led", json!(4), Change::News),
+        ("/state", json!({}), Change::News),
+        ("/links/lidar/state", json!("lost"), Change::News),
+        ("/links", json!({}), Change::News),
+        ("/link/step", json!(4), Change::News),
+        ("/link/reason", json!(null), Change::News),
+        ("/holder", json!(null), Change::News),
+        ("/stopped_by", json!("ann"), Change::News),
+        ("/fresh", json!(false), Change::News),
+        ("/sensors", json!([]), Change::News),
+    ] {
+        let mut after = told.clone();
+        *after.pointer_mut(pointer).unwrap() = value;
+        assert_eq!(read(&after).change_since(&before), change, "{pointer}");
+    }
+    assert_eq!(before.change_since(&before), Change::None);
 }

@@ -13,12 +13,15 @@ use sinew_wire::gd32::Profile;
 use super::{Error, Kind, Services, Settings, read, table, within};
 #[cfg(feature = "maps")]
 use crate::ground::{Asked, Ground};
+#[cfg(feature = "sim")]
+use crate::link::Inside;
 #[cfg(feature = "capture")]
 use crate::link::LoggedLink;
 use crate::{
     Address, Wiring,
     follow::Follower,
     lidar::{self, LIDAR, Lidar},
+    link::{Link, SerialLink},
     vacuum::{Teller, Vacuum},
 };
 
@@ -32,7 +35,8 @@ struct Set {
     max_linear: f64,
     max_angular: f64,
     profile: ProfileName,
-    /// Status packets a second that the link is expected to carry.
+    /// Status packets a second that the link is expected to carry. Of a simulated vacuum its address
+    /// may say it.
     status_hz: f64,
     /// Where the lidar is: a serial line, `off`, or [`AUTO`].
     lidar: String,
@@ -163,9 +167,14 @@ impl Set {
     }
 }
 
+/// A line to a lidar.
+type Line = Box<dyn Link<Peer = ()>>;
+
 /// Where the controller is.
 enum Place {
     Port(PathBuf),
+    #[cfg(feature = "sim")]
+    Inside(Box<Inside<sinew_sim::vacuum::Controller>>),
     /// It was, when this was written.
     #[cfg(feature = "capture")]
     Log(LoggedLink),
@@ -217,6 +226,10 @@ impl Kind for Crl200s {
         is_ours && self.schemes().contains(&link.scheme())
     }
 
+    fn has_sim_rate(&self) -> bool {
+        true
+    }
+
     fn settings(&self, given: &Settings) -> Result<Settings, Error> {
         Set::read(given).map(|set| table(&set))
     }
@@ -227,10 +240,16 @@ impl Kind for Crl200s {
         settings: &Settings,
         services: Services,
     ) -> Result<Robot, Error> {
-        let set = Set::read(settings)?;
+        let mut set = Set::read(settings)?;
+        // What the simulator is told to send is what is expected of it: a slow one is not lost.
+        if let Address::Sim { rate: Some(rate), .. } = link {
+            set.status_hz = (*rate).into();
+        }
         let mut robot = Robot::new(self.name());
-        #[cfg_attr(not(feature = "sim"), expect(unused_mut, reason = "simulated ones have one"))]
-        let mut lidar = set.lidar_line()?;
+        let lidar = set.lidar_line()?;
+        let lidar = lidar.map(|(path, baud)| -> Line { Box::new(SerialLink::new(path, baud)) });
+        #[cfg(feature = "sim")]
+        let mut lidar = lidar;
         let (place, baud) = match link {
             Address::Serial { path, baud } => (Place::Port(path.clone()), *baud),
             #[cfg(feature = "capture")]
@@ -239,19 +258,17 @@ impl Kind for Crl200s {
                 (Place::Log(link), vacuum::Settings::default().baud)
             }
             #[cfg(feature = "sim")]
-            Address::Sim { seed } => {
+            Address::Sim { seed, rate } => {
                 // It speaks as its host expects of a robot.
                 let profile = set.profile();
-                let options =
-                    sinew_sim::vacuum::Options { seed: *seed, profile, ..Default::default() };
-                let simulator = crate::sim::Simulator::spawn(options, None)?;
-                let path = simulator.path().to_owned();
-                let baud = vacuum::Settings::default().baud;
+                let usual = sinew_sim::vacuum::Options::default();
+                let rate_hz = rate.unwrap_or(usual.rate_hz);
+                let options = sinew_sim::vacuum::Options { seed: *seed, profile, rate_hz, ..usual };
+                let (controller, simulated) = crate::sim::vacuum_inside(options);
                 if set.lidar == AUTO {
-                    lidar = Some((simulator.lidar_path().to_owned(), baud));
+                    lidar = Some(Box::new(simulated));
                 }
-                robot.keep(simulator);
-                (Place::Port(path), baud)
+                (Place::Inside(Box::new(controller)), vacuum::Settings::default().baud)
             }
             other => return Err(Error::Link(format!("this build has no {other} for a vacuum"))),
         };
@@ -275,6 +292,8 @@ impl Kind for Crl200s {
         let wiring = Wiring { around, epoch, listener };
         let vacuum = Arc::new(match place {
             Place::Port(path) => Vacuum::spawn(&path, settings, wiring)?,
+            #[cfg(feature = "sim")]
+            Place::Inside(link) => Vacuum::on(*link, settings, wiring)?,
             #[cfg(feature = "capture")]
             Place::Log(link) => Vacuum::replay(link, settings, wiring)?,
         });
@@ -282,9 +301,9 @@ impl Kind for Crl200s {
         robot.drive = Some(vacuum.clone());
         robot.components = Some(vacuum.clone());
         robot.sensors.push(vacuum.clone());
-        if let Some((path, baud)) = lidar {
+        if let Some(link) = lidar {
             let controller = Vacuum::clone(&vacuum);
-            let lidar = Lidar::spawn(&path, baud, lidar_settings, controller, audience, follower)?;
+            let lidar = Lidar::on(link, lidar_settings, controller, audience, follower)?;
             let lidar = Arc::new(lidar);
             robot.drivers.push((LIDAR, lidar.clone()));
             robot.sensors.push(lidar.clone());

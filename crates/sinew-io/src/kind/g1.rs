@@ -171,7 +171,7 @@ impl Kind for G1Kind {
                 Ok(Replay::compose(self.name(), path, *speed, services)?)
             }
             #[cfg(feature = "sim")]
-            Address::Sim { seed } => self.simulated(*seed, &set, services),
+            Address::Sim { seed, .. } => self.simulated(*seed, &set, services),
             other => Err(Error::Link(format!("this build has no {other} for a G1"))),
         }
     }

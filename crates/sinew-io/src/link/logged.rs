@@ -3,7 +3,6 @@
 use std::{
     fs::File,
     io,
-    os::fd::BorrowedFd,
     path::{Path, PathBuf},
     sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel},
     thread,
@@ -160,14 +159,6 @@ impl Link for LoggedLink {
 
     fn is_open(&self) -> bool {
         self.is_open
-    }
-
-    fn events(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
-
-    fn take_events(&mut self, _now: Instant) -> io::Result<()> {
-        Ok(())
     }
 
     fn receive(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<Option<(usize, ())>> {

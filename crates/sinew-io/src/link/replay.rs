@@ -3,7 +3,6 @@
 use std::{
     fs::File,
     io::{self, BufReader, Read},
-    os::fd::BorrowedFd,
     path::Path,
     time::{Duration, Instant},
 };
@@ -244,14 +243,6 @@ impl Link for ReplayLink {
 
     fn is_open(&self) -> bool {
         self.is_open
-    }
-
-    fn events(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
-
-    fn take_events(&mut self, _now: Instant) -> io::Result<()> {
-        Ok(())
     }
 
     fn receive(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<Option<(usize, Item)>> {

@@ -40,8 +40,10 @@ fn addresses_are_read_and_written() {
             "webrtc:1.2.3.4?interface=eth0&key_file=/a/g1.key",
             webrtc("1.2.3.4", None, Some("/a/g1.key"), Some("eth0")),
         ),
-        ("sim:", Address::Sim { seed: 1 }),
-        ("sim:?seed=7", Address::Sim { seed: 7 }),
+        ("sim:", Address::Sim { seed: 1, rate: None }),
+        ("sim:?seed=7", Address::Sim { seed: 7, rate: None }),
+        ("sim:?rate=10", Address::Sim { seed: 1, rate: Some(10) }),
+        ("sim:?rate=500&seed=7", Address::Sim { seed: 7, rate: Some(500) }),
         ("replay:hall.messages", replay("hall.messages", 1.0)),
         ("replay:/a b/c:d.messages?speed=0.01", replay("/a b/c:d.messages", 0.01)),
         ("replay:../x?speed=1000", replay("../x", 1000.0)),
@@ -69,6 +71,10 @@ fn a_wrong_address_says_what_is_wanted() {
         ("serial:/dev/x?baud=0", "out of range"),
         ("serial:/dev/x?baud", "NAME=VALUE"),
         ("sim:room", "takes no path"),
+        ("sim:?speed=2", "sim: wanted seed or rate, got \"speed\""),
+        ("sim:?rate=0", "rate: wanted 1 to 500, got \"0\""),
+        ("sim:?rate=501", "rate: wanted 1 to 500"),
+        ("sim:?rate=fast", "rate: wanted 1 to 500, got \"fast\""),
         ("udp:1.2.3.4:5?layout=tight", "wanted documented or compact"),
         ("udp:", "wanted HOST"),
         ("udp:1.2.3.4:x", "wanted HOST"),
@@ -84,7 +90,7 @@ fn a_wrong_address_says_what_is_wanted() {
         ("replay:x?speed=1001", "wanted 0.01 to 1000"),
         ("replay:x?speed=NaN", "wanted 0.01 to 1000"),
         ("replay:x?speed=", "wanted 0.01 to 1000"),
-        ("usb:1", "wanted serial:, udp:, webrtc:, sim: or replay:"),
+        ("usb:1", "wanted serial:, udp:, webrtc:, sim:, replay: or zenoh:"),
     ] {
         let error = text.parse::<Address>().unwrap_err().to_string();
         assert!(error.contains(reason), "{text}: {error}");

@@ -41,7 +41,7 @@ fn every_kind_has_a_simulator_and_the_capabilities_that_it_names() {
     #[cfg(feature = "g1")]
     let library = tempfile::tempdir().unwrap();
     for kind in KINDS {
-        let entry = Entry::new(*kind, Address::Sim { seed: 1 }).unwrap();
+        let entry = Entry::new(*kind, Address::Sim { seed: 1, rate: None }).unwrap();
         let services = Services {
             around: Vec::new(),
             epoch: Epoch::default(),
@@ -55,4 +55,16 @@ fn every_kind_has_a_simulator_and_the_capabilities_that_it_names() {
         assert_eq!(robot.capabilities(), kind.capabilities(), "{}", kind.name());
         robot.drivers.iter().for_each(|(_, driver)| driver.shut_down());
     }
+}
+
+#[cfg(feature = "g1")]
+#[test]
+fn a_rate_is_for_those_who_have_one() {
+    let with_rate = |kind: &str| {
+        let kind = sinew_io::kind::by_name(KINDS, kind).unwrap();
+        Entry::new(kind, "sim:?rate=10".parse().unwrap())
+    };
+    assert_eq!(with_rate("crl200s").unwrap().link.to_string(), "sim:?seed=1&rate=10");
+    let refused = with_rate("g1").unwrap_err().to_string();
+    assert_eq!(refused, "g1: a simulated one has no rate of status packets: leave rate=10 out");
 }

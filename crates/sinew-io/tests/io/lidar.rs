@@ -175,16 +175,20 @@ fn turns_come_while_the_controller_has_it_switched_on() {
 #[test]
 fn seen_from_the_robot_the_walls_are_where_they_are() {
     let robot = Robot::start(None, View::Robot);
-    let (legacy, _) = robot.turn();
-    let near = |x: f64, y: f64| {
-        points(&legacy).iter().any(|point| {
-            let (sin, cos) = point[0].as_f64().unwrap().sin_cos();
-            let distance = point[1].as_f64().unwrap();
-            (distance * cos - x).hypot(distance * sin - y) < 0.08
-        })
-    };
-    // The docked robot looks along x: the far wall ahead, the box to its left, the wall behind it.
-    assert!(near(4.78, 0.0) && near(2.0, 1.4) && near(-0.22, 0.0) && near(0.0, -1.5));
+    // Echoes are missing in a turn now and then.
+    until("all walls in one turn", || {
+        let (legacy, _) = robot.turn();
+        let near = |x: f64, y: f64| {
+            points(&legacy).iter().any(|point| {
+                let (sin, cos) = point[0].as_f64().unwrap().sin_cos();
+                let distance = point[1].as_f64().unwrap();
+                (distance * cos - x).hypot(distance * sin - y) < 0.08
+            })
+        };
+        // The docked robot looks along x: the far wall ahead, the box to its left, the wall behind it.
+        let sees = near(4.78, 0.0) && near(2.0, 1.4) && near(-0.22, 0.0) && near(0.0, -1.5);
+        sees.then_some(())
+    });
     robot.shut_down();
 }
 

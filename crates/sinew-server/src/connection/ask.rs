@@ -7,7 +7,9 @@ use std::{
 };
 
 use serde_json::Value;
-use sinew_api::{Access, Authenticated, Message, Request, Subscribed, Taken, Topic};
+use sinew_api::{
+    Access, Authenticated, Command, Message, Request, Rules, Subscribed, Taken, Topic,
+};
 use sinew_robot::{Code, Refusal, Remedy};
 use tokio::time::sleep_until;
 
@@ -51,7 +53,7 @@ impl Connection {
     fn shown(&self, message: &Message) -> Option<(Arc<Member>, String)> {
         let meant = || self.hub.robot(message.robot.as_deref(), message.rules().capability).ok();
         let member = self.is_legacy().then(|| meant().or(self.hub.streamed())).flatten()?;
-        Some((Arc::clone(member), message.described()))
+        Some((member, message.described()))
     }
 
     fn decide(
@@ -69,7 +71,7 @@ impl Connection {
             true => {}
             false => self.introduce()?,
         }
-        let robot = message.robot.clone();
+        let (robot, rules) = (message.robot.clone(), message.rules());
         let via = match self.is_legacy() {
             true => Via::Legacy(&mut self.legacy),
             false => Via::Connection,
@@ -83,7 +85,13 @@ impl Connection {
                 let _ = self.introduce();
                 self.begin(asked, job)
             }
-            Outcome::Own(own) => self.own(asked, robot.as_deref(), own, greeting),
+            Outcome::Halting(confirmed) => {
+                let _ = self.introduce();
+                let asked = take(asked);
+                self.work.add_running(Box::pin(async { (asked, confirmed.await) }));
+                Ok(Answer::Later)
+            }
+            Outcome::Own(own) => self.own(asked, robot.as_deref(), own, (rules, stamp), greeting),
         }
     }
 
@@ -93,11 +101,12 @@ impl Connection {
         asked: &mut Asked,
         robot: Option<&str>,
         own: Own,
+        terms: (Rules, Stamp),
         greeting: &mut Vec<u8>,
     ) -> Result<Answer, Refusal> {
         match own {
             Own::Auth { token, name } => self.authenticate(asked, token.as_deref(), name),
-            Own::TakeControl { name } => self.take_control(robot, name).map(Answer::Data),
+            Own::TakeControl { name } => self.take_control(asked, robot, name, terms),
             Own::Subscribe { topics, max_hz } => {
                 self.subscribe(robot, &topics, max_hz, greeting).map(Answer::Data)
             }
@@ -131,16 +140,25 @@ impl Connection {
 
     fn take_control(
         &mut self,
+        asked: &mut Asked,
         robot: Option<&str>,
         name: Option<String>,
-    ) -> Result<Value, Refusal> {
+        (rules, stamp): (Rules, Stamp),
+    ) -> Result<Answer, Refusal> {
         let hub = Arc::clone(&self.hub);
         let member = hub.robot(robot, None)?;
         self.rename(name);
         let client = self.peer.client().clone();
+        if member.relayed.is_some() {
+            // Whoever has the controls is known there, and is told this client's name.
+            let command = Command::TakeControl { name: Some((*client.name).into()) };
+            let task = member.task(command, false, rules)?;
+            let job = member.accept(&client, task, rules, stamp, &hub.workers)?;
+            return self.begin(asked, job);
+        }
         let from = member.take_control(&client);
         let (robot, from) = ((*member.name).into(), from.as_deref().map(Into::into));
-        Ok(data(&Taken { robot, from }))
+        Ok(Answer::Data(data(&Taken { robot, from })))
     }
 
     fn authenticate(
@@ -189,7 +207,7 @@ impl Connection {
         if let Some(name) = name {
             let mut client = self.peer.client();
             client.name = name.into();
-            self.hub.robots.iter().for_each(|member| member.rename(&client));
+            self.hub.members().iter().for_each(|member| member.rename(&client));
         }
     }
 
@@ -211,19 +229,20 @@ impl Connection {
                     .iter()
                     .filter_map(|member| Some((topic, member, self.ring(member, topic)?))),
             );
-            if found.len() == before {
-                return Err(self.missing(robot, members, topic));
+            // Where there is no robot yet, every one that joins has these.
+            let may_come = members.is_empty() && matches!(topic, Topic::State | Topic::Events);
+            if found.len() == before && !may_come {
+                return Err(self.missing(robot, &members, topic));
             }
         }
         if topics.is_empty() {
             self.telemetry.clear();
+            self.following.clear();
         }
         for (topic, member, ring) in &found {
-            // Each event is said once: one that is left out would never be known.
-            let max_hz = max_hz.filter(|_| **topic != Topic::Events);
-            self.telemetry.add(ring, self.form(topic), max_hz);
-            self.greet(topic, member, greeting);
+            self.listen(topic, member, ring, max_hz, greeting);
         }
+        self.following.add(robot, topics, max_hz);
         let subscribed = |(topic, member, _): &(&Topic, &Arc<Member>, _)| Subscribed {
             robot: (*member.name).into(),
             topic: topic.to_string(),
@@ -231,10 +250,26 @@ impl Connection {
         Ok(data(&found.iter().map(subscribed).collect::<Vec<_>>()))
     }
 
+    /// Begins to read a topic of a robot, or reads it at another rate from now on.
+    pub(super) fn listen(
+        &mut self,
+        topic: &Topic,
+        member: &Member,
+        ring: &Arc<Ring>,
+        max_hz: Option<f64>,
+        greeting: &mut Vec<u8>,
+    ) {
+        // Each event is said once: one that is left out would never be known.
+        let max_hz = max_hz.filter(|_| *topic != Topic::Events);
+        self.telemetry.add(ring, self.form(topic), max_hz);
+        self.greet(topic, member, greeting);
+    }
+
     /// Lets the next frame come. What is not subscribed any more needs none.
     fn acknowledge(&mut self, robot: Option<&str>, topic: &Topic, seq: u64) -> Result<(), Refusal> {
         let hub = Arc::clone(&self.hub);
-        let given = hub.robots(robot)?.iter().filter_map(|member| {
+        let members = hub.robots(robot)?;
+        let given = members.iter().filter_map(|member| {
             let ring = member.feed.ring(topic)?;
             self.telemetry.reads(ring).then_some((member, ring))
         });
@@ -255,7 +290,6 @@ impl Connection {
         let text = match topic {
             Topic::State => Some(member.state_message(self.form(topic)).into()),
             Topic::Sensors(group) => member
-                .robot
                 .retained(group)
                 .map(|reading| member.feed.write_reading(self.form(topic), &reading)),
             Topic::Events | Topic::Frames(_) => None,
@@ -266,7 +300,7 @@ impl Connection {
     }
 
     /// A robot's topic, if this connection can carry it.
-    fn ring<'a>(&self, member: &'a Member, topic: &Topic) -> Option<&'a Arc<Ring>> {
+    pub(super) fn ring<'a>(&self, member: &'a Member, topic: &Topic) -> Option<&'a Arc<Ring>> {
         let carries = self.form(topic) != Form::Frame || self.framing.carries_frames();
         member.feed.ring(topic).filter(|_| carries)
     }
@@ -274,7 +308,7 @@ impl Connection {
     /// Why there is no such topic for this client.
     fn missing(&self, robot: Option<&str>, members: &[Arc<Member>], topic: &Topic) -> Refusal {
         let who = robot.unwrap_or("any robot here");
-        let groups = || members.iter().flat_map(|member| &member.groups).copied();
+        let groups = || members.iter().flat_map(|member| &member.groups).map(|group| &**group);
         let (code, message) = match topic {
             Topic::Sensors(group) => {
                 let groups: Vec<_> = groups().collect();
@@ -312,7 +346,7 @@ impl Connection {
         let hub = Arc::clone(&self.hub);
         let Some(member) = hub.streamed() else { return };
         for group in &member.groups {
-            let topic = Topic::Sensors((*group).into());
+            let topic = Topic::Sensors((**group).into());
             if let Some(ring) = member.feed.ring(&topic) {
                 self.telemetry.add(ring, self.form(&topic), None);
             }
@@ -328,7 +362,7 @@ impl Connection {
         let mut out = Vec::new();
         let Some(member) = self.hub.streamed() else { return out };
         for group in &member.groups {
-            self.greet(&Topic::Sensors((*group).into()), member, &mut out);
+            self.greet(&Topic::Sensors((**group).into()), &member, &mut out);
         }
         out
     }

@@ -367,6 +367,10 @@ impl FrontHalf {
                 let running = Box::pin(async move { (asked, job.run().await) });
                 FromFront::Stopping(uses_req, begun(running))
             }
+            Ok(Outcome::Halting(confirmed)) => {
+                let (uses_req, asked) = (req.is_some(), Asked::by(req));
+                FromFront::Stopping(uses_req, Box::pin(async { (asked, confirmed.await) }))
+            }
             Ok(Outcome::Own(_)) => return None,
             Err(refusal) => FromFront::Stopped(req, Err(refusal)),
         };
@@ -460,7 +464,7 @@ impl Peer {
         let client = self.client().clone();
         // Before the controls are free, lest something it sent takes them again and moves.
         client.presence.end();
-        hub.robots.iter().for_each(|member| member.leave(&client));
+        hub.members().iter().for_each(|member| member.leave(&client));
     }
 
     fn has_room(&self, cost: usize) -> bool {

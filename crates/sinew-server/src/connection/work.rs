@@ -1,4 +1,9 @@
-use std::{collections::VecDeque, future::poll_fn, sync::Arc, task::Poll};
+use std::{
+    collections::VecDeque,
+    future::poll_fn,
+    sync::Arc,
+    task::{Context, Poll},
+};
 
 use serde_json::Value;
 use sinew_robot::{Code, Refusal, capability::Boxed};
@@ -27,17 +32,23 @@ impl Asked {
 /// What was asked, and how it ended.
 pub(super) type Ended = (Asked, Result<Value, Refusal>);
 
-/// The commands of a client: one after the other, except those that stop.
+/// The commands of a client: one after the other, except those that stop. To robots of other daemons
+/// they are sent one after the other, and carried out so there: waiting here for each reply would make
+/// every velocity older than the one before.
 #[derive(Default)]
 pub(super) struct Work {
     running: Option<Boxed<'static, Ended>>,
+    /// On their way to other daemons.
+    relayed: Vec<Boxed<'static, Ended>>,
     urgent: Vec<Boxed<'static, Ended>>,
     waiting: VecDeque<(Asked, Job)>,
 }
 
 impl Work {
     pub(super) fn is_empty(&self) -> bool {
-        self.running.is_none() && self.urgent.is_empty() && self.waiting.is_empty()
+        let has_begun =
+            self.running.is_some() || !self.relayed.is_empty() || !self.urgent.is_empty();
+        !has_begun && self.waiting.is_empty()
     }
 
     /// Adds one; one too many is given back.
@@ -75,17 +86,25 @@ impl Work {
     /// those that wait begins.
     pub(super) async fn next(&mut self, begins: bool) -> Ended {
         poll_fn(|context| {
-            for index in 0..self.urgent.len() {
-                if let Poll::Ready(ended) = self.urgent[index].as_mut().poll(context) {
-                    drop(self.urgent.remove(index));
+            for begun in [&mut self.urgent, &mut self.relayed] {
+                if let Some(ended) = first_ended(begun, context) {
                     return Poll::Ready(ended);
                 }
             }
-            if begins
+            while begins
                 && self.running.is_none()
+                && self.relayed.len() < MAX_WAITING
                 && let Some((asked, job)) = self.waiting.pop_front()
             {
-                self.running = Some(Box::pin(run(asked, job)));
+                let is_relayed = job.is_relayed();
+                let mut running: Boxed<'static, Ended> = Box::pin(run(asked, job));
+                if !is_relayed {
+                    self.running = Some(running);
+                } else if let Poll::Ready(ended) = running.as_mut().poll(context) {
+                    return Poll::Ready(ended);
+                } else {
+                    self.relayed.push(running);
+                }
             }
             let Some(running) = &mut self.running else { return Poll::Pending };
             running.as_mut().poll(context).map(|ended| {
@@ -95,6 +114,17 @@ impl Work {
         })
         .await
     }
+}
+
+/// The first of these that has ended.
+fn first_ended(begun: &mut Vec<Boxed<'static, Ended>>, context: &mut Context<'_>) -> Option<Ended> {
+    for index in 0..begun.len() {
+        if let Poll::Ready(ended) = begun[index].as_mut().poll(context) {
+            drop(begun.remove(index));
+            return Some(ended);
+        }
+    }
+    None
 }
 
 async fn run(asked: Asked, job: Job) -> Ended {

@@ -55,7 +55,7 @@ pub(crate) async fn make(
     robot: &str,
     format: Format,
 ) -> Result<(Vec<u8>, OwnedSemaphorePermit), Refusal> {
-    let member = Arc::clone(hub.robot(Some(robot), Some(Capability::Mapping))?);
+    let member = hub.robot(Some(robot), Some(Capability::Mapping))?;
     let room = timeout(TURN, Arc::clone(&hub.exports).acquire_owned()).await;
     let Ok(Ok(room)) = room else {
         let message = "other maps are being given out: ask again";
@@ -64,9 +64,12 @@ pub(crate) async fn make(
     let workers = hub.workers.clone();
     // On a thread that may take its time: a large map takes seconds.
     let making = hub.workers.spawn_blocking(move || {
-        let mapping = member.robot.mapping.as_ref();
-        let mapping = mapping.ok_or_else(|| Capability::Mapping.missing(&member.name))?;
-        let file = workers.block_on(async { timeout(MAKING, mapping.export(format)).await });
+        let making = match (&member.relayed, &member.robot.mapping) {
+            (Some(relayed), _) => relayed.export(format),
+            (None, Some(mapping)) => mapping.export(format),
+            (None, None) => return Err(Capability::Mapping.missing(&member.name)),
+        };
+        let file = workers.block_on(async { timeout(MAKING, making).await });
         // With the room: it is taken until the thread has ended, whether or not its client waits.
         Ok((file.unwrap_or_else(|_| Err(late()))?, room))
     });

@@ -50,6 +50,10 @@ pub(super) async fn map(
 /// Where a robot's map is.
 fn find(hub: &Hub, robot: &str, map: &str) -> Result<PathBuf, Refusal> {
     let member = hub.robot(Some(robot), Some(Capability::Mapping))?;
+    if member.relayed.is_some() {
+        let message = format!("maps that {robot} made are kept by its own daemon: ask that one");
+        return Err(Refusal::new(Code::Unsupported, message));
+    }
     let mapping = member.robot.mapping.as_ref().filter(|_| map_name(map));
     mapping.and_then(|mapping| mapping.downloaded(map)).ok_or_else(|| missing(map))
 }

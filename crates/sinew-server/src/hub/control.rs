@@ -11,18 +11,22 @@ use serde_json::{Value, json};
 use sinew_api::{Access, Rules};
 use sinew_robot::{
     Code, Epoch, Order, OrderKind, Origin, Presence, Refusal, Remedy,
-    capability::{Audience, Capability, Nature, Robot, Task},
+    capability::{Audience, Capability, Nature, Reading, Robot, Task},
     drive::{self, HoldEnd},
 };
+use tokio::runtime::Handle;
 
-use crate::{feed::Feed, lock};
+use crate::{feed::Feed, lock, relay::Relayed};
 
 /// A robot with a name, its telemetry, and the client that controls it.
 pub(crate) struct Member {
     pub(crate) name: Arc<str>,
+    /// What it is made of; nothing, where another daemon serves it.
     pub(crate) robot: Robot,
+    /// How it is asked where another daemon serves it.
+    pub(crate) relayed: Option<Relayed>,
     pub(crate) capabilities: Vec<Capability>,
-    pub(crate) groups: Vec<&'static str>,
+    pub(crate) groups: Vec<Arc<str>>,
     pub(crate) feed: Arc<Feed>,
     pub(crate) control: Mutex<Control>,
     epoch: Epoch,
@@ -53,10 +57,41 @@ pub(crate) struct Control {
 
 impl Member {
     pub(crate) fn new(name: &str, robot: Robot, feed: Arc<Feed>, epoch: Epoch) -> Self {
-        feed.open(&robot);
-        let (capabilities, groups) = (robot.capabilities(), robot.groups());
-        let control = Mutex::default();
-        Member { name: name.into(), robot, capabilities, groups, feed, control, epoch }
+        let groups: Vec<_> = robot.groups().into_iter().map(Into::into).collect();
+        feed.open(&groups, &robot.frames);
+        let (name, capabilities, control) = (name.into(), robot.capabilities(), Mutex::default());
+        Member { name, robot, relayed: None, capabilities, groups, feed, control, epoch }
+    }
+
+    /// One that another daemon serves.
+    #[cfg(feature = "relay")]
+    pub(crate) fn relay(name: &str, relayed: Relayed, feed: Arc<Feed>, epoch: Epoch) -> Self {
+        let report = relayed.report();
+        let groups = relayed.groups();
+        feed.open(&groups, &relayed.frames());
+        let (name, capabilities, control) = (name.into(), report.capabilities, Mutex::default());
+        let (robot, relayed) = (Robot::new("relay"), Some(relayed));
+        Member { name, robot, relayed, capabilities, groups, feed, control, epoch }
+    }
+
+    /// Whether it has a capability.
+    pub(crate) fn can(&self, capability: Capability) -> bool {
+        self.capabilities.contains(&capability)
+    }
+
+    /// It can be asked from now on.
+    pub(crate) fn joins(&self) {
+        if let Some(relayed) = &self.relayed {
+            relayed.joins(self.epoch.now());
+        }
+    }
+
+    /// The last reading of a group that stays true.
+    pub(crate) fn retained(&self, group: &str) -> Option<Reading> {
+        match &self.relayed {
+            Some(relayed) => relayed.retained(group),
+            None => self.robot.retained(group),
+        }
     }
 
     /// Stops the robot, or its wheels, before anything that waits, whichever client asks.
@@ -97,20 +132,22 @@ impl Member {
     }
 
     /// Accepts a command of a client, which gets the controls if it needs them and no other has
-    /// them.
+    /// them. Those of a robot that another daemon serves are given there.
     pub(crate) fn accept(
         self: &Arc<Self>,
         client: &Client,
         task: Task,
         rules: Rules,
         mut stamp: Stamp,
+        workers: &Handle,
     ) -> Result<Job, Refusal> {
         // A stop ends what was asked before it, also what is still waiting.
         if rules.urgent {
             stamp.epoch = self.epoch.advance();
+            self.overtake(client, stamp.epoch);
         }
         client.check_presence(task.nature)?;
-        if rules.controls {
+        if rules.controls && self.relayed.is_none() {
             let mut control = lock(&self.control);
             match &control.holder {
                 Some(holder) => self.check_holder(holder, client)?,
@@ -121,7 +158,15 @@ impl Member {
             }
         }
         let (member, client) = (Arc::clone(self), client.clone());
-        Ok(Job { member, client, task, rules, stamp })
+        Ok(Job { member, client, task, rules, stamp, workers: workers.clone() })
+    }
+
+    /// Remembers that nothing which came before is to be sent, where no session does.
+    fn overtake(&self, by: &Client, epoch: u64) {
+        if let Some(relayed) = &self.relayed {
+            let (by, client) = (Arc::clone(&by.name), Some(by.id));
+            relayed.note(Order { kind: OrderKind::Stop, epoch, by, client });
+        }
     }
 
     /// Ends the velocity that a client holds, if it still has the controls; false when the robot has
@@ -156,7 +201,10 @@ impl Member {
 
     /// Frees the controls if this client has them.
     pub(crate) fn free(&self, client: &Client) {
-        self.free_and(client, || {});
+        match &self.relayed {
+            Some(relayed) => relayed.done(client.id),
+            None => self.free_and(client, || {}),
+        }
     }
 
     /// Frees the controls because this client has gone, and tells the robot if it had them.
@@ -165,6 +213,9 @@ impl Member {
     }
 
     fn free_and(&self, client: &Client, then: impl FnOnce()) {
+        if let Some(relayed) = &self.relayed {
+            return relayed.left(client.id);
+        }
         let mut control = lock(&self.control);
         if control.holder.as_ref().is_some_and(|holder| holder.id == client.id) {
             control.holder = None;
@@ -202,12 +253,24 @@ pub(crate) struct Job {
     task: Task,
     rules: Rules,
     stamp: Stamp,
+    /// Where goes on what must not end with its client.
+    workers: Handle,
 }
 
 impl Job {
+    /// The controls for as long as it takes.
+    pub(crate) fn lease(&self) -> Lease {
+        Lease { member: Arc::clone(&self.member), client: self.client.clone(), done: false }
+    }
+
     /// Whether it must not wait for those before it.
     pub(crate) fn is_urgent(&self) -> bool {
         self.rules.urgent
+    }
+
+    /// Whether another daemon carries it out.
+    pub(crate) fn is_relayed(&self) -> bool {
+        self.member.relayed.is_some()
     }
 
     /// Whether it goes on moving without further commands.
@@ -218,7 +281,10 @@ impl Job {
     /// Has the robot do it, unless its client has gone or the controls were taken meanwhile. What
     /// an order has overtaken, the robot refuses.
     pub(crate) async fn run(self) -> Result<Value, Refusal> {
-        let Job { member, client, task, rules, stamp } = self;
+        let Job { member, client, task, rules, stamp, workers } = self;
+        if let Some(relayed) = &member.relayed {
+            return relayed.run(task, rules, member.origin(&client, stamp), &workers).await;
+        }
         let nature = task.nature;
         let mut execution = task.run(member.origin(&client, stamp));
         let mut begun = false;
@@ -249,10 +315,6 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    pub(crate) fn new(member: &Arc<Member>, client: &Client) -> Self {
-        Lease { member: Arc::clone(member), client: client.clone(), done: false }
-    }
-
     pub(crate) fn end(mut self) {
         self.done = true;
     }

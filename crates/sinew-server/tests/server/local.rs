@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use sinew_server::{Config, Locals, Server, Tokens};
+use sinew_server::{Access, Config, Locals, Server, Tokens};
 use tokio::{net::TcpStream, time::timeout};
 use tokio_tungstenite::{
     WebSocketStream,
@@ -24,7 +24,10 @@ fn start(config: Config) -> (Running, Locals) {
 }
 
 async fn connect(locals: &Locals, name: &str) -> Socket {
-    let socket = locals.connect(name).expect("the server runs");
+    over(locals.connect(name).expect("the server runs")).await
+}
+
+async fn over(socket: std::net::TcpStream) -> Socket {
     socket.set_nonblocking(true).expect("is a socket");
     let socket = TcpStream::from_std(socket).expect("is a socket");
     WebSocketStream::from_raw_socket(socket, Role::Client, None).await
@@ -59,6 +62,18 @@ async fn a_program_of_this_process_is_a_client_by_all_rules() {
     server.robot.called(Call::Release("bridge".into())).await;
     server.end().await;
     assert!(locals.connect("late").is_err(), "the server has ended");
+}
+
+#[tokio::test]
+async fn one_that_may_only_look_may_stop_all_the_same() {
+    let (server, locals) = start(local());
+    let socket = locals.connect_as("reader", Access::Read).expect("the server runs");
+    let mut reader = over(socket).await;
+    let taken = ask(&mut reader, json!({ "type": "TakeControl", "req": 1 })).await;
+    assert_eq!(taken["error"]["code"], "unauthorized");
+    let stopped = ask(&mut reader, json!({ "type": "Stop", "req": 2 })).await;
+    assert_eq!(stopped["ok"], true);
+    server.robot.called(Call::Stop("reader".into())).await;
 }
 
 #[tokio::test]

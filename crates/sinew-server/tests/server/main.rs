@@ -3,6 +3,8 @@
 mod commands;
 mod control;
 mod export;
+#[cfg(feature = "relay")]
+mod far;
 mod hold;
 mod hostile;
 mod http;
@@ -14,6 +16,8 @@ mod local;
 mod map;
 mod mapping;
 mod page;
+#[cfg(feature = "relay")]
+mod relay;
 mod sangam;
 mod support;
 mod surroundings;

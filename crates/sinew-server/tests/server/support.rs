@@ -169,6 +169,12 @@ impl Double {
         changes
     }
 
+    /// Undoes a change.
+    pub(crate) fn change_back(&self) {
+        self.0.changes.fetch_sub(1, Ordering::SeqCst);
+        self.publish_event(json!({ "event": "changed" }));
+    }
+
     fn audience(&self, tell: impl FnOnce(&dyn Audience)) {
         let audience = self.0.audience.lock().expect("nobody panicked").clone();
         if let Some(audience) = audience {

@@ -81,6 +81,23 @@ async fn every_status_reaches_every_subscriber_in_order() {
 }
 
 #[tokio::test]
+async fn a_change_that_was_not_read_is_undone_for_all_to_see() {
+    let server = start();
+    let mut client = server.lines().await;
+    let mut await_changes = async |count: u64| {
+        client.ok(subscribe(&["state"])).await;
+        while client.event("state").await["data"]["state"]["changes"] != count {}
+        server.robot.change();
+        while client.event("state").await["data"]["state"]["changes"] != count + 1 {}
+        client.ok(subscribe(&[])).await;
+    };
+    await_changes(0).await;
+    // It is as it was published last but one when it is read again, and then as it was published last.
+    server.robot.change_back();
+    await_changes(0).await;
+}
+
+#[tokio::test]
 async fn state_comes_at_once_then_on_change_and_not_too_often() {
     let server = start();
     let mut client = server.lines().await;

@@ -102,7 +102,7 @@ impl Kind for Beacon {
         let mut robot = Robot::new(self.name());
         let (path, baud) = match link {
             Address::Serial { path, baud } => (path.clone(), *baud),
-            Address::Sim { seed } => {
+            Address::Sim { seed, .. } => {
                 let (lamp, path) = sim::lamp()?;
                 let (finder, address) = sim::finder(*seed)?;
                 (host, port) = (address.ip().to_string(), address.port());

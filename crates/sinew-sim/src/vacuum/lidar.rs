@@ -16,9 +16,10 @@ use super::{
     scene::{Scene, Seen},
 };
 
-/// How often a lidar without power looks whether it has some, and one that is not at its speed says
-/// how fast it is.
+/// How often a lidar that is not at its speed says how fast it is.
 const LOOK: Duration = Duration::from_millis(20);
+/// How often one at rest looks whether it has power: a tenth of what its motor takes to its speed.
+const REST: Duration = Duration::from_millis(200);
 /// Frames that a late caller missed are sent when they are no older than this.
 const BACKLOG: Duration = Duration::from_millis(50);
 /// A caller that was away for longer finds the motor at its speed, and the time between is not
@@ -126,7 +127,7 @@ impl Lidar {
             let at = self.next;
             match self.scene.look() {
                 Some(seen) => self.advance(at, &seen),
-                None => self.next = crate::later(at, LOOK),
+                None => self.next = crate::later(at, REST),
             }
         }
     }
@@ -152,7 +153,13 @@ impl Lidar {
         let at_speed =
             self.speed > 0.0 && self.speed >= wanted * AT_SPEED && self.speed <= wanted / AT_SPEED;
         let rate = self.speed * f64::from(self.options.frames);
-        let period = if at_speed { Duration::from_secs_f64(1.0 / rate) } else { LOOK };
+        let period = if at_speed {
+            Duration::from_secs_f64(1.0 / rate)
+        } else if seen.lidar.is_none() && self.speed <= 0.0 {
+            REST
+        } else {
+            LOOK
+        };
         self.next = crate::later(at, period);
         self.turn_motor(wanted, period);
         if seen.lidar.is_none() || self.speed <= 0.0 {

@@ -14,6 +14,8 @@ mod client;
 mod command;
 mod driver;
 mod fanout;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod footprint;
 mod heartbeat;
 mod line;
@@ -61,6 +63,8 @@ fn main() -> anyhow::Result<()> {
     heartbeat::bench(&bench)?;
     attack::bench(&bench)?;
     fanout::bench(&bench)?;
+    #[cfg(feature = "fleet")]
+    fleet::bench(&bench)?;
     footprint::bench(&bench)
 }
 

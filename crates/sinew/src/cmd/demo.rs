@@ -1,5 +1,8 @@
 //! `sinew demo`: everything, without hardware.
 
+#[cfg(feature = "fleet")]
+mod fleet;
+
 use std::{
     net::SocketAddr,
     process::{Command, Stdio},
@@ -21,6 +24,10 @@ pub(crate) struct Args {
     /// Open the dashboard in a browser
     #[arg(long)]
     browser: bool,
+    /// Show a fleet: two daemons with two robots each, and this one as their hub.
+    #[cfg(feature = "fleet")]
+    #[arg(long)]
+    as_fleet: bool,
 }
 
 /// What to try, without the name of the program.
@@ -38,16 +45,22 @@ const HINTS: &[&str] = &[
     "control    # all components and what they take",
 ];
 
-fn hints() -> String {
+fn hints(hints: &[&str]) -> String {
     let program = program();
-    let lines = HINTS.iter().map(|hint| format!("  {program} {hint}"));
+    let lines = hints.iter().map(|hint| format!("  {program} {hint}"));
     let lines = lines.collect::<Vec<_>>().join("\n");
     format!("\nTry, in another terminal:\n{lines}\nCtrl-C stops the robots, then the daemon.")
 }
 
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
-    let simulated = |kind| Entry::new(kind, Address::Sim { seed: 1 });
-    let simulated = KINDS.iter().copied().map(simulated).collect::<Result<_, _>>()?;
+    let simulated = |kind| Entry::new(kind, Address::Sim { seed: 1, rate: None });
+    let simulated =
+        KINDS.iter().copied().filter(|kind| kind.schemes().contains(&"sim")).map(simulated);
+    let simulated = simulated.collect::<Result<_, _>>()?;
+    #[cfg(feature = "fleet")]
+    if args.as_fleet {
+        return fleet::run(args, json);
+    }
     #[cfg_attr(not(feature = "g1"), expect(unused_mut, reason = "there is no library"))]
     let mut config = args.settings.effective_or(simulated)?;
     // What is taught to a robot that is gone afterwards goes with it.
@@ -62,7 +75,7 @@ pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
         || Ok(Vec::new()),
         json,
         |http| {
-            hints().lines().for_each(say);
+            hints(HINTS).lines().for_each(say);
             if let Some(http) = http.filter(|_| args.browser) {
                 open(http);
             }

@@ -1,5 +1,7 @@
 //! `sinew serve`: the daemon.
 
+#[cfg(feature = "fleet")]
+mod fleet;
 #[cfg(feature = "foxglove")]
 mod foxglove;
 #[cfg(feature = "mqtt")]
@@ -47,6 +49,10 @@ pub(crate) struct Args {
     /// serial tap. Of --fault, --trace and --record the first given is next to the robot.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// End with the program that started this one.
+    #[cfg(feature = "fleet")]
+    #[arg(long, hide = true)]
+    with_parent: bool,
 }
 
 /// Settings that the configuration file has too; these win.
@@ -93,6 +99,9 @@ pub(crate) struct Settings {
     #[cfg(feature = "mqtt")]
     #[command(flatten)]
     mqtt: mqtt::Flags,
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    fleet: fleet::Flags,
     /// Where motions are kept, a file each.
     #[cfg(feature = "g1")]
     #[arg(long, value_name = "DIR")]
@@ -184,6 +193,8 @@ impl Settings {
         server.hosts.extend(self.hosts.iter().cloned());
         #[cfg(feature = "mqtt")]
         self.mqtt.apply(&mut config.mqtt);
+        #[cfg(feature = "fleet")]
+        self.fleet.apply(&mut config.fleet);
         #[cfg(feature = "g1")]
         if let Some(library) = &self.library {
             server.library.clone_from(library);
@@ -254,6 +265,10 @@ fn apply(setting: &Setting, robots: &mut [Entry]) -> anyhow::Result<()> {
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<u8> {
     let config = args.settings.effective()?;
     args.check(&config.robot)?;
+    #[cfg(feature = "fleet")]
+    if args.with_parent {
+        fleet::end_with_parent();
+    }
     serve(&config, || args.around(), json, |_| ())
 }
 
@@ -384,7 +399,11 @@ fn ready(
     }
     out.flush()?;
     drop(out);
-    if config.robot.is_empty() {
+    #[cfg(feature = "fleet")]
+    let others = config.fleet.is_on();
+    #[cfg(not(feature = "fleet"))]
+    let others = false;
+    if config.robot.is_empty() && !others {
         warn(&no_robots());
     }
     daemon.warnings().iter().for_each(|warning| warn(warning));

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::bail;
 use serde_json::{Value, json};
-use sinew_api::{Command, Taken, Topic};
+use sinew_api::{Command, Event, Taken, Topic};
 
 use crate::{
     DONE,
@@ -30,6 +30,9 @@ pub(crate) struct TakeArgs {
     daemon: Daemon,
 }
 
+/// How long it may take until a robot tells who has its controls.
+const SETTLING: Duration = Duration::from_secs(1);
+
 /// Take the controls from whichever client has them, and let go.
 ///
 /// Of all robots, unless one is named. What the former holder set moving ends: velocity, return to
@@ -51,10 +54,24 @@ pub(crate) fn take(args: &TakeArgs, json: bool) -> anyhow::Result<u8> {
     print(json, &json!({ "event": "took", "robot": robot, "from": from }))?;
     let whose = from.as_ref().map_or("which no client had".into(), |from| format!("from {from}"));
     say(&format!("took the controls of {robot}, {whose}; holding them until Ctrl-C"));
-    // Another client may have taken them before its doing so would have been told.
-    let holder = holder(&mut client, robot)?;
-    if holder.as_deref() != Some(client.name()) {
-        bail!("{} has the controls of {robot} now", holder.as_deref().unwrap_or("no client"));
+    // Another client may have taken them before its doing so would have been told. What a robot of a fleet tells comes a
+    // moment later, and has the hub's name behind the client's.
+    let (begin, own) = (Instant::now(), client.name().to_owned());
+    loop {
+        let holder = holder(&mut client, robot)?;
+        let holder = holder.as_deref().unwrap_or("no client");
+        if holder
+            .strip_prefix(own.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(" via "))
+        {
+            break;
+        }
+        if begin.elapsed() > SETTLING {
+            bail!("{holder} has the controls of {robot} now");
+        }
+        client.set_patience(Duration::from_millis(50))?;
+        let event = client.next_event()?;
+        event.as_ref().map_or(Ok(()), |event| check_taken(event, robot, &own, begin.elapsed()))?;
     }
     client.set_patience(Duration::from_millis(100))?;
     let (begin, mut progress) = (Instant::now(), Progress::new());
@@ -62,10 +79,7 @@ pub(crate) fn take(args: &TakeArgs, json: bool) -> anyhow::Result<u8> {
         let seconds = begin.elapsed().as_secs();
         progress.show(&format!("holding the controls of {robot}, {seconds} s"), None);
         let Some(event) = client.next_event()? else { continue };
-        if event.data["event"] == "taken" {
-            let by = event.data["by"].as_str().unwrap_or("another client");
-            bail!("{by} took the controls of {robot}");
-        }
+        check_taken(&event, robot, &own, begin.elapsed())?;
     }
     drop(client);
     progress.end();
@@ -103,6 +117,19 @@ pub(crate) fn release(args: &ReleaseArgs, json: bool) -> anyhow::Result<u8> {
         say(&format!("took the controls of {robot} from {from}, and let go"));
     }
     Ok(DONE)
+}
+
+/// Whether another client has taken the controls, so long after this one did. What a robot of a fleet tells of that
+/// comes late.
+fn check_taken(event: &Event, robot: &str, own: &str, since: Duration) -> anyhow::Result<()> {
+    if event.data["event"] == "taken" {
+        let by = event.data["by"].as_str().unwrap_or("another client");
+        let is_echo = by.strip_prefix(own).is_some_and(|rest| rest.starts_with(" via "));
+        if !is_echo || since > SETTLING {
+            bail!("{by} took the controls of {robot}");
+        }
+    }
+    Ok(())
 }
 
 fn take_control(client: &mut Client) -> anyhow::Result<Taken> {

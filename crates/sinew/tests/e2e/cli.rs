@@ -1,8 +1,13 @@
 //! The command line: what it prints, and with which code it ends.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
-use crate::support::{ALL_OFF, Dir, FORWARD, Rig, STILL, frame, run, until};
+use crate::{
+    clients::Lines,
+    support::{ALL_OFF, Dir, FORWARD, Rig, STILL, await_robots, frame, run, serve, sinew, until},
+};
 
 fn lines_of(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -244,6 +249,39 @@ fn two_robots_are_told_apart_by_name() {
         ask(&["status", "--json", "--robot", name]).ok().json()["state"]["led"].clone()
     };
     assert_eq!((led("left"), led("right")), (json!(1), json!(5)));
+
+    let all = ask(&["stop", "--all", "--json"]).ok().json();
+    assert_eq!((&all["ok"], &all["stopped"]), (&json!(true), &json!(["left", "right"])));
+    assert_eq!(all["not_reached"], json!([]));
+    assert!(all["ms"].as_f64().is_some_and(|ms| ms > 0.0 && ms < 5000.0), "{all}");
+    let said = ask(&["stop", "--all"]).ok().stderr;
+    assert!(said.starts_with("stopped left and right in ") && said.ends_with(" ms\n"), "{said}");
+    assert_eq!(ask(&["stop"]).ok().stderr, "stopped left and right\n");
+    let both = ask(&["stop", "--all", "--robot", "left"]);
+    assert_eq!(both.code, Some(2), "{both:?}");
+}
+
+#[test]
+fn a_simulated_vacuum_that_reports_seldom_is_not_lost() {
+    let dir = Dir::new();
+    let (_daemon, ready) = serve(sinew(&dir), "sim:?rate=10", &["--tcp", "off", "--http", "off"]);
+    let server = ready["lines"].as_str().unwrap();
+    await_robots(&dir, server);
+    let mut client = Lines::connect(server);
+    client.ok(json!({ "type": "Subscribe", "topics": ["events", "sensors/gd32_status"] }));
+    let begin = Instant::now();
+    let mut readings = 0;
+    // 3 s: fifteen times as long as a link of the usual rate may be silent.
+    while readings < 30 {
+        let message = client.next();
+        assert!(message["data"]["link"].is_null(), "{message}");
+        readings += usize::from(message["topic"] == "sensors/gd32_status");
+    }
+    // The first may have come at once.
+    let took = begin.elapsed();
+    assert!(took > Duration::from_millis(2800), "{took:?}");
+    let robot = client.ok(json!({ "type": "Robots" }))["robots"][0].clone();
+    assert_eq!((&robot["link"]["state"], &robot["fresh"]), (&json!("ready"), &json!(true)));
 }
 
 #[test]

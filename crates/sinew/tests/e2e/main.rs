@@ -36,6 +36,8 @@ mod drishti;
 mod examples;
 #[cfg(feature = "g1")]
 mod faults;
+#[cfg(all(feature = "fleet", feature = "maps"))]
+mod fleet;
 mod foreign;
 #[cfg(feature = "webrtc")]
 mod g1;
@@ -54,6 +56,7 @@ mod map;
 mod messages;
 #[cfg(feature = "mqtt")]
 mod mqtt;
+mod net;
 #[cfg(all(feature = "g1", feature = "tools"))]
 mod pages;
 mod pause;

@@ -46,7 +46,8 @@ fn a_log_that_is_not_read_keeps_nothing_from_stopping_and_ending() {
         let mut refused = Lines::connect(&lines);
         (0..10).for_each(|_| drop(refused.fails(drive(9.0), "invalid_argument")));
     }
-    client.ok(control("drive", "Enable"));
+    // The last of them had the controls, and leaves.
+    until("the controls", || (client.ask(control("drive", "Enable"))["ok"] == true).then_some(()));
     client.ok(drive(0.1));
     let begin = Instant::now();
     Lines::connect(&lines).ok(stop());

@@ -40,7 +40,7 @@ pub(super) fn explain(config: &Config, server: &Server) {
 fn failure(server: &Server, robot: &str) -> Option<String> {
     let begin = Instant::now();
     while begin.elapsed() < PATIENCE {
-        let (_, link) = server.links().find(|(name, _)| *name == robot)?;
+        let (_, link) = server.links().find(|(name, _)| **name == *robot)?;
         match (link.state.as_str(), link.reason) {
             ("disconnected", Some(reason)) => return Some(reason),
             ("disconnected", None) => thread::sleep(Duration::from_millis(5)),

@@ -15,6 +15,11 @@ use crate::{
     DONE, client::Daemon, interrupt, output::printable_json, progress::Progress, say::say,
 };
 
+/// How long the word of how a return ended may come after the robot has stopped.
+const MISSED: Duration = Duration::from_secs(1);
+/// How long a daemon may say nothing of a robot that drives.
+const SILENCE: Duration = Duration::from_secs(5);
+
 /// Has the robot return to its dock and tells how it goes. The controls, and with them the
 /// return, end with the connection, so it is kept until the robot has arrived or given up.
 pub(super) fn run(daemon: &Daemon, json: bool) -> anyhow::Result<u8> {
@@ -28,10 +33,39 @@ pub(super) fn run(daemon: &Daemon, json: bool) -> anyhow::Result<u8> {
     let begin = Instant::now();
     client.request(Command::Dock)?;
     client.set_patience(Duration::from_millis(50))?;
-    let mut way = Way { robot, phase: "getting ready", left: None, progress: Progress::new() };
+    let progress = Progress::new();
+    let mut way = Way {
+        robot,
+        phase: "getting ready",
+        left: None,
+        is_over: false,
+        began: false,
+        stopped: None,
+        progress,
+    };
+    let mut heard = Instant::now();
     while !interrupted.is_set() {
-        let Some(event) = client.next_event()? else { continue };
+        // What says how it ended may have been missed: this program, or the daemon, was paused.
+        if let Some((since, by)) = &way.stopped
+            && since.elapsed() > MISSED
+        {
+            way.progress.end();
+            bail!("{} was stopped on its way to the dock, by {by}", way.robot);
+        }
+        let Some(event) = client.next_event()? else {
+            if heard.elapsed() > SILENCE {
+                way.progress.end();
+                let seconds = SILENCE.as_secs();
+                bail!("the daemon has said nothing of {} for {seconds} s", way.robot);
+            }
+            continue;
+        };
+        heard = Instant::now();
         way.note_state(&event);
+        if way.is_over {
+            way.progress.end();
+            bail!("{} was lost on its way, and does not drive to the dock any more", way.robot);
+        }
         let data = &event.data;
         if data["event"] != "dock" {
             continue;
@@ -65,6 +99,12 @@ struct Way {
     phase: &'static str,
     /// Metres to the dock, where the robot tells.
     left: Option<f64>,
+    /// It cannot be reached any more, which ends its return.
+    is_over: bool,
+    /// It was seen on its way.
+    began: bool,
+    /// Since when it is seen stopped after that, and by whom.
+    stopped: Option<(Instant, String)>,
     progress: Progress,
 }
 
@@ -83,6 +123,13 @@ impl Way {
     /// What the robot's state tells about its distance.
     fn note_state(&mut self, event: &Event) {
         let Some(report) = event.state().filter(|report| report.name == self.robot) else { return };
+        self.is_over = report.link.state != "ready";
+        self.began |= report.stopped_by.is_none();
+        self.stopped = match (self.stopped.take(), report.stopped_by) {
+            (None, Some(by)) if self.began => Some((Instant::now(), by)),
+            (before, Some(_)) => before,
+            (_, None) => None,
+        };
         self.left = report.state.get("dock_distance_m").and_then(Value::as_f64);
         self.progress.show(&self.text(), None);
     }
