@@ -39,13 +39,6 @@ const FEATURE_SETS: &[FeatureSet] = &[
         features: "sinew/daemon,sinew/sim",
         tests: Some(SMALLER),
     },
-    // What the default build leaves out; the crate's own tests are the workspace's.
-    FeatureSet {
-        name: "more",
-        packages: &["sinew", "sinew-fleet", "sinew-io"],
-        features: "sinew/capture,sinew/fleet,sinew/foxglove,sinew/maps,sinew/sim,sinew/webrtc",
-        tests: Some(MORE),
-    },
 ];
 
 struct FeatureSet {
@@ -63,9 +56,9 @@ const ALL: &str = "all()";
 const SMALLER: &str = "not (binary(e2e) & test(/^(attack|browser|doctor|drishti|examples|messages|\
                        net|screens|strangers|tokens|unread|vanish|widths)::/))";
 
-/// What only that build has.
-const MORE: &str = "binary(e2e) & test(/^(fleet|record)::/) + binary(sinew) & test(/^cmd::record::/) \
-                    + package(sinew-fleet) & kind(lib)";
+/// What the default build leaves out. All tests are run with it; the default build itself is what the browser and the
+/// Python client are tried with.
+const WHOLE: [&str; 3] = ["--workspace", "--features", "sinew/fleet,sinew/foxglove"];
 
 impl FeatureSet {
     /// What chooses it for any of cargo's commands.
@@ -199,7 +192,7 @@ fn steps() -> Result<Vec<Step>, Failure> {
     // nextest runs no documentation tests.
     steps.push(step(
         "tests",
-        vec![tests(&["--workspace"], ALL), cargo(["test", "--doc", "--workspace"])],
+        vec![tests(&WHOLE, ALL), cargo(["test", "--doc"].into_iter().chain(WHOLE))],
     ));
     steps.push(check("web", web::browser));
     // With the program that the page was tried with.
@@ -213,7 +206,8 @@ fn lints() -> Vec<Command> {
         command.args(arguments).args(["--", "-D", "warnings"]);
         command
     };
-    let mut commands = vec![clippy(&["--workspace", "--all-targets"])];
+    let all_targets = |set: &[&'static str]| clippy(&[set, &["--all-targets"]].concat());
+    let mut commands = vec![all_targets(&["--workspace"]), all_targets(&WHOLE)];
     commands.extend(FEATURE_SETS.iter().map(|set| {
         let mut arguments = set.arguments();
         arguments.extend(set.tests.map(|_| "--all-targets"));

@@ -95,10 +95,11 @@ def test_what_cannot_be_is_refused_in_words(place: int, data: bytes, why: str) -
         Frame.read(bytes(damaged))
 
 
-def test_a_message_has_bytes_and_no_points() -> None:
-    header = packed(3, [], name="binary", flags=0)
+@pytest.mark.parametrize("kind, topic, name", [(3, "messages", "binary"), (4, "raw", "tx")])
+def test_a_message_has_bytes_and_no_points(kind: int, topic: str, name: str) -> None:
+    header = packed(kind, [], name=name, flags=0)
     message = Frame.read(header[:4] + struct.pack("<I", 4) + header[8:] + b"\x02\0{}")
-    assert (message.topic, message.name, message.data) == ("messages", "binary", b"\x02\0{}")
+    assert (message.topic, message.name, message.data) == (topic, name, b"\x02\0{}")
     with pytest.raises(FrameError, match="no points"):
         message.cells
 

@@ -93,8 +93,11 @@ pub enum Topic {
     Frames(&'static str),
 }
 
-/// The topics of frames, as bytes.
-pub const FRAMES: [&str; 3] = ["cloud", "map", "messages"];
+/// The topics of frames, as bytes; the place of one, from 1, is its frames' kind.
+pub const FRAMES: [&str; 4] = ["cloud", "map", "messages", RAW];
+
+/// The topic of what passes on a robot's link, both ways.
+pub const RAW: &str = "raw";
 
 impl Command {
     /// The message, to which `robot`, `req` and `confirm` may be added. [`Request::parse`] gives

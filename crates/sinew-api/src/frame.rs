@@ -1,4 +1,4 @@
-//! Frames of the topics `cloud`, `map` and `messages`: a header, then points, or a message. All of it
+//! Frames of the topics `cloud`, `map`, `messages` and `raw`: a header, then points, or bytes. All of it
 //! is little-endian.
 //!
 //! ```text
@@ -54,6 +54,9 @@ pub enum Kind {
     /// No points, but the bytes of a message as it came from the robot; the header's name says
     /// whether it is `text` or `binary`.
     Message = 3,
+    /// No points, but bytes of the robot's link as they were read or written at once; the header's name
+    /// says which way they went, `tx` to the robot or `rx` from it.
+    Raw = 4,
 }
 
 /// What stands before the points.
@@ -141,8 +144,17 @@ pub fn map(header: &Header<'_>, points: &[[u16; 4]]) -> Vec<u8> {
 
 /// A frame of topic `messages`.
 pub fn message(header: &Header<'_>, bytes: &[u8]) -> Vec<u8> {
+    self::bytes(Kind::Message, header, bytes)
+}
+
+/// A frame of topic `raw`.
+pub fn raw(header: &Header<'_>, bytes: &[u8]) -> Vec<u8> {
+    self::bytes(Kind::Raw, header, bytes)
+}
+
+fn bytes(kind: Kind, header: &Header<'_>, bytes: &[u8]) -> Vec<u8> {
     let header = Header { unit: 1.0, ..header.clone() };
-    let mut frame = begin(Kind::Message, &header, bytes.len());
+    let mut frame = begin(kind, &header, bytes.len());
     frame.extend_from_slice(bytes);
     frame
 }
@@ -220,6 +232,7 @@ impl Kind {
             1 => Some(Kind::Cloud),
             2 => Some(Kind::Map),
             3 => Some(Kind::Message),
+            4 => Some(Kind::Raw),
             _ => None,
         }
     }
@@ -229,7 +242,7 @@ impl Kind {
         match self {
             Kind::Cloud => 6,
             Kind::Map => 8,
-            Kind::Message => 1,
+            Kind::Message | Kind::Raw => 1,
         }
     }
 }
@@ -287,7 +300,7 @@ impl<'a> Frame<'a> {
         self.points
     }
 
-    /// Its points, of three or four numbers each; a message has none.
+    /// Its points, of three or four numbers each; a message, and raw bytes, have none.
     pub fn points(&self) -> impl ExactSizeIterator<Item = impl ExactSizeIterator<Item = u16>> {
         self.points
             .chunks_exact(self.kind.point())
@@ -305,7 +318,7 @@ impl fmt::Display for Error {
         match self {
             Error::Truncated { wanted, got } => write!(f, "wanted {wanted} bytes, got {got}"),
             Error::Version(got) => write!(f, "version: wanted {VERSION}, got {got}"),
-            Error::Kind(got) => write!(f, "kind: wanted 1, 2 or 3, got {got}"),
+            Error::Kind(got) => write!(f, "kind: wanted 1 to 4, got {got}"),
             Error::HeaderLength(got) => {
                 write!(f, "header length: wanted {FIXED} and the name, in steps of 8, got {got}")
             }

@@ -19,7 +19,7 @@ pub mod schema;
 mod table;
 mod teach;
 
-pub use command::{Command, FRAMES, Halt, Topic};
+pub use command::{Command, FRAMES, Halt, RAW, Topic};
 pub use member::{Member, Type};
 pub use message::{
     Authenticated, Change, DaemonMessage, ErrorMessage, Event, Limits, LinkReport, Lost, Pong,

@@ -264,7 +264,7 @@ pub const COMMANDS: &[Row] = &[
             required(
                 "topics",
                 Type::Topics,
-                "`state`, `events`, `sensors/GROUP`; on `/ws` also `cloud`, `map`, `messages`; none \
+                "`state`, `events`, `sensors/GROUP`; on `/ws` also `cloud`, `map`, `messages`, `raw`; none \
                  ends all",
             ),
             optional("max_hz", Type::Rate, "messages of a topic a second, at most"),
@@ -283,7 +283,7 @@ pub const COMMANDS: &[Row] = &[
     },
     Row {
         members: &[
-            required("topic", Type::Frames, "`cloud`, `map` or `messages`"),
+            required("topic", Type::Frames, "`cloud`, `map`, `messages` or `raw`"),
             required("seq", Type::Sequence, "the frame's number"),
         ],
         example: r#"{"type":"Ack","topic":"cloud","seq":41}"#,

@@ -87,9 +87,7 @@ impl Settings {
     pub fn goes_beyond<'a>(&self, ends: impl IntoIterator<Item = &'a str>) -> Result<bool, String> {
         let mut beyond = false;
         for text in self.connect.iter().chain(&self.listen) {
-            if Endpoint::parse(text)?.port == 0 {
-                return Err(format!("fleet: {text}: others have to know the port, so it is not 0"));
-            }
+            Endpoint::parse_known(text)?;
         }
         for text in ends {
             let endpoint = Endpoint::parse(text)?;
@@ -106,6 +104,15 @@ impl Settings {
 }
 
 impl Endpoint {
+    /// Reads one that others have to know.
+    pub fn parse_known(text: &str) -> Result<Self, String> {
+        let endpoint = Self::parse(text)?;
+        match endpoint.port {
+            0 => Err(format!("fleet: {text}: others have to know the port, so it is not 0")),
+            _ => Ok(endpoint),
+        }
+    }
+
     /// Reads `PROTOCOL/HOST:PORT`, with what Zenoh lets follow it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| {

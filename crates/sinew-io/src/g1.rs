@@ -68,10 +68,16 @@ impl G1 {
         settings: Settings,
         services: Services,
     ) -> io::Result<(Robot, Self)> {
-        let Services { around, epoch, audience, library, .. } = services;
+        #[cfg_attr(
+            not(feature = "capture"),
+            expect(unused_mut, reason = "nothing is put around it")
+        )]
+        let Services { mut around, epoch, audience, library, .. } = services;
+        let mut robot = Robot::new(kind);
+        #[cfg(feature = "capture")]
+        Around::tell(&mut around, &audience, &mut robot);
         let wiring = Wiring { around, epoch, listener: told(audience, None) };
         let g1 = G1::spawn(host, port, settings, wiring)?;
-        let mut robot = Robot::new(kind);
         let driver = Arc::new(g1.clone());
         robot.drivers.push(("teaching", driver.clone()));
         robot.sensors.push(driver.clone());

@@ -10,6 +10,7 @@
 //! | `/ROBOT/cloud` | `cloud` | foxglove.PointCloud |
 //! | `/ROBOT/map` | `map`, whole, every two seconds at most | foxglove.Grid if it is flat, else PointCloud |
 //! | `/ROBOT/messages/text`, `…/binary` | `messages` | none: as they came |
+//! | `/ROBOT/raw/tx`, `…/rx` | `raw` | none: as they passed on the link |
 //! | `/recorder/log` | what was lost | foxglove.Log |
 
 mod map;
@@ -129,6 +130,10 @@ impl Converter {
                     _ => ("messages/binary", Kind::Binary),
                 };
                 give.bytes(topic, kind, frame.bytes().to_vec());
+            }
+            FrameKind::Raw => {
+                let topic = if frame.header.name == "tx" { "raw/tx" } else { "raw/rx" };
+                give.bytes(topic, Kind::Binary, frame.bytes().to_vec());
             }
         }
     }

@@ -23,7 +23,7 @@ use crate::recorder::Told;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest message that is taken: robots send clouds of a megabyte.
 const LONGEST: usize = 16 << 20;
-/// What is listened to if nothing else is asked for: all but a robot's own messages.
+/// What is listened to if nothing else is asked for: all but a robot's own bytes.
 const USUAL: [&str; 5] = ["state", "events", "sensors", "cloud", "map"];
 
 /// What to listen to.
@@ -31,8 +31,8 @@ const USUAL: [&str; 5] = ["state", "events", "sensors", "cloud", "map"];
 pub struct Wanted {
     /// Of which robots; of all if none is named.
     pub robots: Vec<String>,
-    /// `state`, `events`, `sensors` (all of them), `sensors/GROUP`, `cloud`, `map`, `messages`; all but
-    /// the last if none is named.
+    /// `state`, `events`, `sensors` (all of them), `sensors/GROUP`, `cloud`, `map`, `messages`, `raw`; all
+    /// but the last two if none is named.
     pub topics: Vec<String>,
     /// Secret for a daemon that asks for one.
     pub token: Option<String>,

@@ -79,13 +79,35 @@ pub fn summary(source: impl Read) -> Result<Summary, Error> {
     Ok(Summary { topics, ending, damaged: reader.damaged(), about: reader.about().to_vec() })
 }
 
+/// What a message of a robot's link is: the last part of its topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// `/ROBOT/messages/text`: a text of a G1.
+    Text,
+    /// `/ROBOT/messages/binary`: bytes of a G1.
+    Binary,
+    /// `/ROBOT/raw/tx`: bytes of the link, to the robot.
+    Tx,
+    /// `/ROBOT/raw/rx`: bytes of the link, from the robot.
+    Rx,
+}
+
+/// Which messages of a robot's link are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// A G1's, as they came.
+    Messages,
+    /// What passed on the link, both ways.
+    Raw,
+}
+
 /// A message that a robot's link brought, as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkMessage {
     /// When, microseconds since 1970.
     pub at_us: u64,
-    /// Whether it was text.
-    pub is_text: bool,
+    /// What it is.
+    pub part: Part,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
@@ -94,6 +116,7 @@ pub struct LinkMessage {
 #[derive(Debug)]
 pub struct LinkMessages<R> {
     reader: Reader<R>,
+    wanted: Wanted,
     /// As `/g1/messages`.
     robot: Option<String>,
     /// Topics that were passed by.
@@ -102,29 +125,26 @@ pub struct LinkMessages<R> {
 
 impl<R: Read> LinkMessages<R> {
     /// Begins to read.
-    pub fn new(source: R) -> Result<Self, Error> {
-        Ok(LinkMessages { reader: Reader::new(source)?, robot: None, others: BTreeSet::new() })
+    pub fn new(source: R, wanted: Wanted) -> Result<Self, Error> {
+        let reader = Reader::new(source)?;
+        Ok(LinkMessages { reader, wanted, robot: None, others: BTreeSet::new() })
     }
 
     /// The next of them.
     pub fn message(&mut self) -> Result<Option<LinkMessage>, Error> {
         while let Some(message) = self.reader.message()? {
-            let is_text = match message.channel.kind() {
-                Some(Kind::Text) => true,
-                Some(Kind::Binary) => false,
-                _ => {
-                    if self.robot.is_none() && !self.others.contains(&message.channel.topic) {
-                        self.others.insert(message.channel.topic.clone());
-                    }
-                    continue;
+            let channel = &message.channel;
+            let Some((place, part)) = self.wanted.part(&channel.topic, channel.kind()) else {
+                if self.robot.is_none() && !self.others.contains(&channel.topic) {
+                    self.others.insert(channel.topic.clone());
                 }
+                continue;
             };
-            let Some((place, _)) = message.channel.topic.rsplit_once('/') else { continue };
             if *self.robot.get_or_insert_with(|| place.into()) != place {
                 continue;
             }
             let at_us = message.publish_ns / 1000;
-            return Ok(Some(LinkMessage { at_us, is_text, bytes: message.data.into() }));
+            return Ok(Some(LinkMessage { at_us, part, bytes: message.data.into() }));
         }
         Ok(None)
     }
@@ -141,10 +161,26 @@ impl<R: Read> LinkMessages<R> {
             true => "holds nothing".into(),
             false => format!("holds {}", others.join(", ")),
         };
-        format!(
-            "wanted a robot's messages (`sinew record --topics messages` keeps them, of a G1), got a \
-             recording that {holds}"
-        )
+        let wanted = match self.wanted {
+            Wanted::Messages => "messages (`sinew record --topics messages` keeps them, of a G1)",
+            Wanted::Raw => "link (`sinew record --topics raw` keeps what passes there)",
+        };
+        format!("wanted a robot's {wanted}, got a recording that {holds}")
+    }
+}
+
+impl Wanted {
+    /// The place of a topic that is wanted, as `/g1/messages`, and which part of it this is.
+    fn part(self, topic: &str, kind: Option<Kind>) -> Option<(&str, Part)> {
+        let (place, last) = topic.rsplit_once('/')?;
+        let part = match (self, last, kind?) {
+            (Wanted::Messages, "text", Kind::Text) => Part::Text,
+            (Wanted::Messages, "binary", Kind::Binary) => Part::Binary,
+            (Wanted::Raw, "tx", Kind::Binary) => Part::Tx,
+            (Wanted::Raw, "rx", Kind::Binary) => Part::Rx,
+            _ => return None,
+        };
+        Some((place, part))
     }
 }
 

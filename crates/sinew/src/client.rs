@@ -13,6 +13,8 @@ use serde_json::Value;
 use sinew_api::{Command, DaemonMessage, Event, Reply, RobotReport, Robots};
 use sinew_robot::capability::Capability;
 
+#[cfg(feature = "fleet")]
+use crate::cmd::Usage;
 use crate::{config::LinkArg, daemon::Running, name::own_name, phrases::Refused};
 
 /// How long a daemon may take to answer.
@@ -31,10 +33,9 @@ const HEADING: &str = "Daemon and robot";
 /// How to reach the daemon.
 #[derive(clap::Args, Clone)]
 pub(crate) struct Daemon {
-    /// The daemon's JSON-lines address: HOST or HOST:PORT.
-    #[arg(long, global = true, value_name = "ADDR", default_value = "127.0.0.1:5556")]
-    #[arg(value_parser = server, help_heading = HEADING)]
-    server: (String, u16),
+    /// The daemon's JSON-lines address, HOST or HOST:PORT; 127.0.0.1:5556 if not given.
+    #[arg(long, global = true, value_name = "ADDR", value_parser = server, help_heading = HEADING)]
+    server: Option<(String, u16)>,
     /// Token for a daemon that asks for one.
     #[arg(long, global = true, value_name = "TOKEN", env = "SINEW_TOKEN", hide_env_values = true)]
     #[arg(help_heading = HEADING)]
@@ -67,12 +68,17 @@ impl Daemon {
     /// One that runs at this address.
     pub(crate) fn at(server: &str, token: Option<&str>) -> anyhow::Result<Self> {
         let server = self::server(server).map_err(anyhow::Error::msg)?;
-        Ok(Daemon { server, token: token.map(Into::into), robot: None, link: None })
+        Ok(Daemon { server: Some(server), token: token.map(Into::into), robot: None, link: None })
     }
 
     /// The robot that was asked for.
     pub(crate) fn robot(&self) -> Option<&str> {
         self.robot.as_deref()
+    }
+
+    /// Where the daemon listens.
+    fn server(&self) -> (String, u16) {
+        self.server.clone().unwrap_or_else(|| ("127.0.0.1".into(), PORT))
     }
 
     /// The token that was given.
@@ -119,7 +125,9 @@ impl Daemon {
             && !matches!(robot.link, sinew_io::Address::Zenoh { .. })
             && crate::fleet::asked().is_some()
         {
-            bail!("--link {} is no robot of the fleet: give --link or --fleet", robot.link);
+            let text =
+                format!("--link {} is no robot of the fleet: give --link or --fleet", robot.link);
+            return Err(Usage(text).into());
         }
         #[cfg_attr(not(feature = "fleet"), expect(unused_mut, reason = "there is no fleet"))]
         let mut daemon = robot.map(|robot| Running::start(robot, http)).transpose()?;
@@ -127,13 +135,17 @@ impl Daemon {
         if daemon.is_none()
             && let Some(mut settings) = crate::fleet::asked()
         {
+            if let Some((host, port)) = &self.server {
+                let text = format!("--fleet needs no daemon: leave out --server {host}:{port}");
+                return Err(Usage(text).into());
+            }
             settings.secret = self.token.clone();
             settings.stop = stop.then(|| self.robot.clone().unwrap_or_else(|| "*".into()));
             daemon = Some(Running::hub(settings, http)?);
         }
         let stream = match &daemon {
             Some(daemon) => TcpStream::connect(daemon.lines())?,
-            None => connect(&self.server)?,
+            None => connect(&self.server())?,
         };
         stream.set_nodelay(true)?;
         let mut client = Client {

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::OnceLock};
 
-use sinew_fleet::Settings;
+use sinew_fleet::{Endpoint, Settings};
 
 /// Under which these stand in the help.
 const HEADING: &str = "Fleet";
@@ -16,6 +16,7 @@ pub(crate) struct Flags {
     /// Robots of a fleet, by this router or hub, as `tcp/127.0.0.1:7447` or `tls/hub.local:7447`; may be given several
     /// times, the first that is there is used. No daemon is needed here.
     #[arg(id = "fleet", long = "fleet", value_name = "ENDPOINT", global = true, help_heading = HEADING)]
+    #[arg(value_parser = endpoint)]
     connect: Vec<String>,
     /// Zenoh's own configuration, for certificates, access control and all else.
     #[arg(id = "fleet_config", long = "fleet-config", value_name = "FILE", global = true, help_heading = HEADING)]
@@ -42,6 +43,11 @@ impl Flags {
         }
         settings.insecure |= self.insecure;
     }
+}
+
+/// An end of a connection, as it was given.
+pub(crate) fn endpoint(text: &str) -> Result<String, String> {
+    Endpoint::parse_known(text).map(|_| text.to_owned())
 }
 
 /// Those that were given.

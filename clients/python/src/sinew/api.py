@@ -19,7 +19,7 @@ class _AckCommandRequired(TypedDict):
     """What is in every `AckCommand`."""
 
     seq: int
-    topic: Literal["cloud", "map", "messages"]
+    topic: Literal["cloud", "map", "messages", "raw"]
     type: Literal["Ack"]
 
 
@@ -28,7 +28,7 @@ class AckCommand(_AckCommandRequired, total=False):
     needs `robot` only if the client has that topic of several.
 
     - `seq`: the frame's number
-    - `topic`: `cloud`, `map` or `messages`
+    - `topic`: `cloud`, `map`, `messages` or `raw`
     """
 
     confirm: bool
@@ -457,8 +457,8 @@ class SubscribeCommand(_SubscribeCommandRequired, total=False):
     """Adds topics or changes their rate; without `robot` for every robot that has them.
 
     - `max_hz`: messages of a topic a second, at most
-    - `topics`: `state`, `events`, `sensors/GROUP`; on `/ws` also `cloud`, `map`, `messages`; none ends
-      all
+    - `topics`: `state`, `events`, `sensors/GROUP`; on `/ws` also `cloud`, `map`, `messages`, `raw`;
+      none ends all
     """
 
     confirm: bool

@@ -171,7 +171,7 @@ class Client:
     def frames(
         self, topic: str, robot: str, *, max_hz: Optional[float] = None, timeout: Optional[float] = None
     ) -> Frames:
-        """Subscribes to `cloud`, `map` or `messages` of a robot, over the daemon's HTTP port."""
+        """Subscribes to `cloud`, `map`, `messages` or `raw` of a robot, over the daemon's HTTP port."""
         connection = self._subscribed(self._http_address(), topic, robot, max_hz)
         return Frames(connection, timeout, topic, robot)
 

@@ -25,7 +25,10 @@ except ImportError:
     numpy = None
 
 _HEADER = struct.Struct("<BBHIQQIHBB4d4d")
-_CLOUD, _MAP, _MESSAGES = 1, 2, 3
+_CLOUD, _MAP, _MESSAGES, _RAW = 1, 2, 3, 4
+_TOPICS = {_CLOUD: "cloud", _MAP: "map", _MESSAGES: "messages", _RAW: "raw"}
+# Bytes of a point.
+_POINT = {_CLOUD: 6, _MAP: 8, _MESSAGES: 1, _RAW: 1}
 _KNOWS_POSE, _IS_FLAT = 1, 2
 # A cell of this age says that its block is empty.
 _EMPTY = 65535
@@ -50,7 +53,7 @@ class Pose:
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame of topic `cloud`, `map` or `messages`."""
+    """A frame of topic `cloud`, `map`, `messages` or `raw`."""
 
     topic: str
     sequence: int
@@ -65,7 +68,7 @@ class Frame:
     unit: float
     is_flat: bool
     count: int
-    # The points as they came, or a message's bytes.
+    # The points as they came, or the bytes of a message or of the link: `name` says which way those went, `tx` or `rx`.
     data: bytes
 
     @staticmethod
@@ -76,12 +79,12 @@ class Frame:
         version, kind, header, count, sequence, time_us, epoch, robot, flags, named, *numbers = _HEADER.unpack_from(data)
         if version != 1:
             raise FrameError(f"version: wanted 1, got {version}")
-        topic = {_CLOUD: "cloud", _MAP: "map", _MESSAGES: "messages"}.get(kind)
+        topic = _TOPICS.get(kind)
         if topic is None:
-            raise FrameError(f"kind: wanted 1, 2 or 3, got {kind}")
+            raise FrameError(f"kind: wanted 1 to 4, got {kind}")
         if header < _HEADER.size + named or header % 8:
             raise FrameError(f"header length: wanted {_HEADER.size} and the name, in steps of 8, got {header}")
-        wanted = header + count * {_CLOUD: 6, _MAP: 8, _MESSAGES: 1}[kind]
+        wanted = header + count * _POINT[kind]
         if len(data) != wanted:
             raise FrameError(f"wanted {wanted} bytes, got {len(data)}")
         try:
@@ -89,7 +92,7 @@ class Frame:
         except UnicodeDecodeError:
             raise FrameError("name: wanted UTF-8") from None
         x, y, z, unit, *place = numbers
-        if kind != _MESSAGES and (not all(map(math.isfinite, numbers)) or unit <= 0):
+        if kind in (_CLOUD, _MAP) and (not all(map(math.isfinite, numbers)) or unit <= 0):
             raise FrameError("origin, unit and pose: wanted numbers, and a unit over 0")
         pose = Pose(*place) if flags & _KNOWS_POSE else None
         return Frame(

@@ -107,7 +107,7 @@ fn what_cannot_be_is_refused_in_words() {
         Frame::read(&frame).map(|_| ()).unwrap_err().to_string()
     };
     assert_eq!(with(0, &[2]), "version: wanted 1, got 2");
-    assert_eq!(with(1, &[0]), "kind: wanted 1, 2 or 3, got 0");
+    assert_eq!(with(1, &[0]), "kind: wanted 1 to 4, got 0");
     let length = "header length: wanted 96 and the name, in steps of 8, got";
     assert_eq!(with(2, &[96, 0]), format!("{length} 96"));
     assert_eq!(with(2, &[105, 0]), format!("{length} 105"));

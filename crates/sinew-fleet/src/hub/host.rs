@@ -71,7 +71,7 @@ impl Host {
     pub(super) fn ask(
         self: &Arc<Self>,
         robot: &str,
-        message: Value,
+        mut message: Value,
         rules: Rules,
         origin: &Origin,
         is_valid: impl Fn() -> Result<(), Refusal> + Send + 'static,
@@ -84,6 +84,10 @@ impl Host {
         }
         if let Err(refusal) = self.check_awake() {
             return Box::pin(async { Err(refusal) });
+        }
+        if is_take(&message) {
+            // A client may have a new name by now.
+            message["name"] = shown(&origin.by, &self.own).into();
         }
         let (reply, answer) = oneshot::channel();
         let wished = origin.received;

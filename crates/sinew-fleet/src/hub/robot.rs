@@ -315,7 +315,7 @@ impl Relay for Remote {
     fn frames(&self) -> Vec<(&'static str, Frames)> {
         let frames = |topic: &'static str| match topic {
             "map" => (topic, Frames::Blocks(Arc::clone(&self.map) as Arc<dyn Blocks>)),
-            "messages" => (topic, Frames::All),
+            "messages" | sinew_api::RAW => (topic, Frames::All),
             _ => (topic, Frames::Newest),
         };
         self.frame_topics().into_iter().map(frames).collect()

@@ -11,6 +11,8 @@ use sinew_robot::{
 use sinew_wire::gd32::Profile;
 
 use super::{Error, Kind, Services, Settings, read, table, within};
+#[cfg(feature = "capture")]
+use crate::Around;
 #[cfg(feature = "maps")]
 use crate::ground::{Asked, Ground};
 #[cfg(feature = "sim")]
@@ -273,7 +275,13 @@ impl Kind for Crl200s {
             other => return Err(Error::Link(format!("this build has no {other} for a vacuum"))),
         };
         let settings = set.settings(baud);
-        let Services { around, epoch, audience, .. } = services;
+        #[cfg_attr(
+            not(feature = "capture"),
+            expect(unused_mut, reason = "nothing is put around it")
+        )]
+        let Services { mut around, epoch, audience, .. } = services;
+        #[cfg(feature = "capture")]
+        Around::tell(&mut around, &audience, &mut robot);
         let lidar_settings = set.lidar_settings();
         #[cfg(feature = "maps")]
         let ground = match &lidar {

@@ -1,8 +1,12 @@
 //! Links around links: faults, a trace for people, a record for later.
 
+#[cfg(feature = "capture")]
+use std::{fmt, sync::Arc};
 use std::{fs::File, io, net::SocketAddr, os::fd::BorrowedFd, path::Path, time::Instant};
 
 use sinew_faults::{DatagramFaults, FaultyBytes, FaultyDatagrams};
+#[cfg(feature = "capture")]
+use sinew_robot::capability::{Audience, Frames, Robot};
 
 use super::{
     Link,
@@ -21,6 +25,20 @@ pub enum Around {
     /// Writes every read and write to a file, in the format of the serial tap: a line
     /// `microseconds,TX|RX,AA BB …` each.
     Record(File),
+    /// Tells clients of every read and write, while any of them reads topic `raw`.
+    #[cfg(feature = "capture")]
+    Tell(Readers),
+}
+
+/// The clients of a robot.
+#[cfg(feature = "capture")]
+pub struct Readers(pub(super) Arc<dyn Audience>);
+
+#[cfg(feature = "capture")]
+impl fmt::Debug for Readers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Readers")
+    }
 }
 
 /// Which end of a link this is. TX is from the host to the robot at both.
@@ -36,6 +54,13 @@ impl Around {
     /// A record in a new file.
     pub fn record(path: &Path) -> io::Result<Self> {
         log::create(path).map(Around::Record)
+    }
+
+    /// Gives a robot topic `raw`: what passes next to its port.
+    #[cfg(feature = "capture")]
+    pub(crate) fn tell(arounds: &mut Vec<Around>, audience: &Arc<dyn Audience>, robot: &mut Robot) {
+        arounds.insert(0, Around::Tell(Readers(Arc::clone(audience))));
+        robot.frames.push((sinew_api::RAW, Frames::All));
     }
 
     /// Puts all of these around a link.
@@ -86,6 +111,8 @@ impl<P: Copy> Layer<P> {
         Ok(match around {
             Around::Trace => Layer::Log(Log::trace()?),
             Around::Record(file) => Layer::Log(Log::record(file)?),
+            #[cfg(feature = "capture")]
+            Around::Tell(Readers(audience)) => Layer::Log(Log::tell(audience)?),
             Around::Faults(faults, seed) => {
                 Layer::Faults(Box::new([1, 0].map(|other| match is_stream {
                     true => Model::Bytes(FaultyBytes::new(faults.link, seed ^ other), None),
@@ -126,6 +153,11 @@ impl<P: Copy> Model<P> {
 }
 
 impl<L: Link> Layered<L> {
+    /// Whether all that comes passes as it is, and nothing is kept of it.
+    fn is_idle(&self) -> bool {
+        self.layers.iter().all(|layer| matches!(layer, Layer::Log(log) if !log.is_wanted()))
+    }
+
     /// What comes out of the layers below `height`.
     fn rise(&mut self, height: usize, now: Instant) -> io::Result<Option<(L::Peer, Vec<u8>)>> {
         let Some(layer) = height.checked_sub(1) else {
@@ -144,7 +176,7 @@ impl<L: Link> Layered<L> {
                 Layer::Faults(models) if !self.link.is_reliable(peer) => {
                     models[0].push(now, peer, &bytes);
                 }
-                Layer::Log(log) if !self.link.is_secret(peer, &bytes) => {
+                Layer::Log(log) if log.is_wanted() && !self.link.is_secret(peer, &bytes) => {
                     log.note(now, self.side.way(true), self.link.address_of(peer), &bytes);
                     return Ok(Some((peer, bytes)));
                 }
@@ -157,7 +189,7 @@ impl<L: Link> Layered<L> {
     fn sink(&mut self, height: usize, now: Instant, to: L::Peer, bytes: &[u8]) -> io::Result<()> {
         let Some(layer) = height.checked_sub(1) else { return self.link.send(now, to, bytes) };
         match &mut self.layers[layer] {
-            Layer::Log(log) if !self.link.is_secret(to, bytes) => {
+            Layer::Log(log) if log.is_wanted() && !self.link.is_secret(to, bytes) => {
                 log.note(now, self.side.way(false), self.link.address_of(to), bytes);
                 self.sink(layer, now, to, bytes)
             }
@@ -210,6 +242,9 @@ where
 
     /// The buffer must hold the longest datagram, or what a stream holds back at once: more is lost.
     fn receive(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<Option<(usize, L::Peer)>> {
+        if self.is_idle() {
+            return self.link.receive(now, buffer);
+        }
         Ok(self.rise(self.layers.len(), now)?.map(|(peer, bytes)| {
             let count = bytes.len().min(buffer.len());
             buffer[..count].copy_from_slice(&bytes[..count]);

@@ -12,6 +12,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+#[cfg(feature = "capture")]
+use sinew_api::{RAW, frame};
+#[cfg(feature = "capture")]
+use sinew_robot::capability::Audience;
+
+#[cfg(feature = "capture")]
+use crate::report::timestamp_us;
+
 /// Lines, and bytes in them, that may wait to be written: a disk or a terminal may be slow, a pump may
 /// not.
 const WAITING: (usize, usize) = (4096, 4 << 20);
@@ -29,7 +37,6 @@ pub(super) enum Way {
 
 /// Where it is written down what passes: by a thread of its own, line by line, since a record tells
 /// most when its process did not live to finish it.
-#[derive(Debug)]
 pub(super) struct Log {
     lines: Option<SyncSender<Line>>,
     /// Bytes that wait.
@@ -39,10 +46,14 @@ pub(super) struct Log {
     start: Option<Instant>,
     /// Lines that found no room and are not told yet.
     lost: u64,
+    /// Those that it is for, if it is not for all times.
+    #[cfg(feature = "capture")]
+    audience: Option<Arc<dyn Audience>>,
 }
 
-#[derive(Debug)]
 struct Line {
+    at: Instant,
+    /// Since the first one.
     micros: u128,
     way: Way,
     peer: Option<SocketAddr>,
@@ -79,6 +90,32 @@ impl Log {
         })
     }
 
+    /// To clients that read topic `raw`.
+    #[cfg(feature = "capture")]
+    pub(super) fn tell(audience: Arc<dyn Audience>) -> io::Result<Self> {
+        let (readers, mut sequence) = (Arc::clone(&audience), 0);
+        let mut log = Self::spawn(move |line| {
+            sequence += line.lost + 1;
+            let since = u64::try_from(line.at.elapsed().as_micros()).unwrap_or_default();
+            let time_us = timestamp_us().saturating_sub(since);
+            let name = if line.way == Way::Out { "tx" } else { "rx" };
+            let header = frame::Header { sequence, time_us, name, ..frame::Header::default() };
+            readers.frame(RAW, frame::raw(&header, &line.bytes));
+            Ok(())
+        })?;
+        log.audience = Some(audience);
+        Ok(log)
+    }
+
+    /// Whether what passes is to be noted now. Asked on a pump's own thread: it takes no lock.
+    pub(super) fn is_wanted(&self) -> bool {
+        #[cfg(feature = "capture")]
+        if let Some(audience) = &self.audience {
+            return audience.wants_frames(RAW);
+        }
+        true
+    }
+
     fn spawn(write: impl FnMut(&Line) -> io::Result<()> + Send + 'static) -> io::Result<Self> {
         let (lines, heard) = sync_channel(WAITING.0);
         let (all, written) = sync_channel(1);
@@ -88,7 +125,15 @@ impl Log {
             run(heard, &taken, write);
             let _ = all.send(());
         })?;
-        Ok(Log { lines: Some(lines), waiting, written, start: None, lost: 0 })
+        Ok(Log {
+            lines: Some(lines),
+            waiting,
+            written,
+            start: None,
+            lost: 0,
+            #[cfg(feature = "capture")]
+            audience: None,
+        })
     }
 
     /// Notes bytes, or a datagram and its peer.
@@ -100,7 +145,8 @@ impl Log {
         let has_room = before + bytes.len() <= WAITING.1;
         let taken = has_room
             && self.lines.as_ref().is_some_and(|lines| {
-                let line = Line { micros, way, peer, bytes: bytes.to_vec(), lost: self.lost };
+                let line =
+                    Line { at: now, micros, way, peer, bytes: bytes.to_vec(), lost: self.lost };
                 lines.try_send(line).is_ok()
             });
         if taken {

@@ -9,10 +9,15 @@ use std::{
     time::{Duration, Instant},
 };
 
+#[cfg(feature = "mcap")]
+use std::io::{BufRead, BufReader, Seek};
+
 use sinew_capture::{
     Capture,
     read::{Chunk, Record},
 };
+#[cfg(feature = "mcap")]
+use sinew_record::stored::{LinkMessage, LinkMessages, Part, Wanted};
 
 use super::Link;
 
@@ -98,32 +103,30 @@ fn run(
 ) {
     let mut told = false;
     loop {
-        let mut capture = match File::open(path)
-            .map_err(|error| error.to_string())
-            .and_then(|file| Capture::open(file).map_err(|error| error.to_string()))
-        {
-            Ok(capture) => capture,
+        let mut source = match Source::open(path) {
+            Ok(source) => source,
             Err(error) if told => return drop(give.send(Read::End(error))),
             Err(error) => return drop(tell.send(Err(error))),
         };
         let mut last = None;
         let mut lasts = Duration::ZERO;
-        while let Some(record) = capture.next_record() {
-            let Record::Chunk(Chunk { time, from_host, bytes }) = record else { continue };
-            if from_host == Some(true) || bytes.is_empty() {
-                continue;
-            }
+        let end = loop {
+            let Said { time, is_timed, bytes } = match source.next() {
+                Ok(Some(said)) => said,
+                Ok(None) => break "the recording is over".into(),
+                Err(error) => break format!("the recording cannot be read on: {error}"),
+            };
             if !told {
                 told = true;
                 let _ = tell.send(Ok(()));
             }
             for piece in bytes.chunks(LONGEST) {
                 // What has no times is as long as its bytes take.
-                let since = match from_host {
-                    Some(_) => Duration::from_nanos(
+                let since = match is_timed {
+                    true => Duration::from_nanos(
                         u64::try_from(time.saturating_sub(last.unwrap_or(time))).unwrap_or(0),
                     ),
-                    None => std::mem::replace(
+                    false => std::mem::replace(
                         &mut lasts,
                         Duration::from_nanos(piece.len() as u64 * NANOS_PER_BYTE),
                     ),
@@ -133,14 +136,84 @@ fn run(
                     return;
                 }
             }
-        }
+        };
         if !told {
-            let why = "nothing of a controller is in it: wanted a tap's log (CSV or pcapng) with \
-                       RX rows, or a dump of the line";
-            return drop(tell.send(Err(why.into())));
+            return drop(tell.send(Err(source.none_here())));
         }
         if !repeat {
-            return drop(give.send(Read::End("the recording is over".into())));
+            return drop(give.send(Read::End(end)));
+        }
+    }
+}
+
+/// What a controller said at once.
+struct Said {
+    /// Nanoseconds since some time, if the log has times.
+    time: i64,
+    is_timed: bool,
+    bytes: Vec<u8>,
+}
+
+/// A log that is being read.
+enum Source {
+    Capture(Box<Capture>),
+    #[cfg(feature = "mcap")]
+    Mcap(Box<LinkMessages<BufReader<File>>>),
+}
+
+impl Source {
+    fn open(path: &Path) -> Result<Self, String> {
+        let file = File::open(path).map_err(|error| error.to_string())?;
+        #[cfg(feature = "mcap")]
+        let file = {
+            let mut file = BufReader::new(file);
+            if sinew_record::read::is_mcap(file.fill_buf().map_err(|error| error.to_string())?) {
+                let messages = LinkMessages::new(file, Wanted::Raw);
+                return Ok(Source::Mcap(messages.map_err(|error| error.to_string())?.into()));
+            }
+            file.rewind().map_err(|error| error.to_string())?;
+            file.into_inner()
+        };
+        Capture::open(file)
+            .map(|capture| Source::Capture(capture.into()))
+            .map_err(|error| error.to_string())
+    }
+
+    /// What the controller said next; none at the end.
+    fn next(&mut self) -> Result<Option<Said>, String> {
+        match self {
+            Source::Capture(capture) => {
+                while let Some(record) = capture.next_record() {
+                    let Record::Chunk(Chunk { time, from_host, bytes }) = record else { continue };
+                    if from_host != Some(true) && !bytes.is_empty() {
+                        let is_timed = from_host.is_some();
+                        return Ok(Some(Said { time, is_timed, bytes: bytes.to_vec() }));
+                    }
+                }
+                Ok(None)
+            }
+            #[cfg(feature = "mcap")]
+            Source::Mcap(messages) => loop {
+                match messages.message().map_err(|error| error.to_string())? {
+                    Some(LinkMessage { at_us, part: Part::Rx, bytes }) => {
+                        let time = i64::try_from(at_us.saturating_mul(1000)).unwrap_or(i64::MAX);
+                        return Ok(Some(Said { time, is_timed: true, bytes }));
+                    }
+                    Some(_) => {}
+                    None => return Ok(None),
+                }
+            },
+        }
+    }
+
+    /// What to say of one in which a controller says nothing.
+    fn none_here(&self) -> String {
+        match self {
+            Source::Capture(_) => "nothing of a controller is in it: wanted a tap's log (CSV or \
+                                   pcapng) with RX rows, or a dump of the line"
+                .into(),
+            #[cfg(feature = "mcap")]
+            Source::Mcap(messages) => messages.none_here(),
         }
     }
 }

@@ -150,8 +150,8 @@ impl Connection {
         self.rename(name);
         let client = self.peer.client().clone();
         if member.relayed.is_some() {
-            // Whoever has the controls is known there, and is told this client's name.
-            let command = Command::TakeControl { name: Some((*client.name).into()) };
+            // Which client has the controls is known to the robot's own daemon; the relay tells it this one's name.
+            let command = Command::TakeControl { name: None };
             let task = member.task(command, false, rules)?;
             let job = member.accept(&client, task, rules, stamp, &hub.workers)?;
             return self.begin(asked, job);

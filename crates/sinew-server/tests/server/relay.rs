@@ -370,7 +370,7 @@ async fn it_is_told_who_asks_and_who_has_gone() {
     assert_eq!(taken, json!({ "robot": "pi", "from": "Bob" }));
     ann.ok(of("pi", drive(5.0, 0.0))).await;
     let asks = [
-        (json!({ "type": "TakeControl", "name": "Anna" }), "Anna".to_owned()),
+        (json!({ "type": "TakeControl" }), "Anna".to_owned()),
         (drive(5.0, 0.0), "Anna".to_owned()),
     ];
     assert_eq!(far.asked(), asks.map(|(message, by)| FarCall::Ask(message, by)));

@@ -34,7 +34,7 @@ const SHOWN: Duration = Duration::from_millis(100);
 /// Write what robots tell to an MCAP file, which Foxglove and others read, until Ctrl-C.
 ///
 /// Clouds, scans, maps, poses, joints and logs have Foxglove's schemas; the rest is JSON. `sinew inspect FILE`
-/// tells what is in one; the link `replay:FILE` plays a G1's messages to a daemon.
+/// tells what is in one; the link `replay:FILE` plays a G1's messages, or the raw bytes of a vacuum's line, to a daemon.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sinew record kitchen.mcap
@@ -44,7 +44,7 @@ pub(crate) struct Args {
     /// What to write.
     file: PathBuf,
     /// What to write of it: state, events, sensors, sensors/GROUP, cloud, map, messages (a G1's own, as
-    /// they came). All but the last if not given.
+    /// they came), raw (the bytes of a vacuum's line, or datagrams). All but the last two if not given.
     #[arg(long, value_name = "TOPIC", value_delimiter = ',', value_parser = topic)]
     topics: Vec<String>,
     /// Begin a new file after so many bytes, or so long, or both, as in 100MB, 10m or 1GB,1h.
@@ -64,7 +64,7 @@ fn topic(text: &str) -> Result<String, String> {
     match Wanted::is_topic(text) {
         true => Ok(text.into()),
         false => Err(format!(
-            "wanted state, events, sensors, sensors/GROUP, cloud, map or messages, got {text:?}"
+            "wanted state, events, sensors, sensors/GROUP, cloud, map, messages or raw, got {text:?}"
         )),
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sinew_api::{Command, Halt, RobotReport};
+use sinew_api::{Command, Halt, RobotReport, Robots};
 
 use crate::{
     DONE, FAILED,
@@ -46,10 +46,16 @@ fn told(daemon: &Daemon, json: bool, at_length: bool) -> anyhow::Result<u8> {
         Ok(_) => None,
         Err(error) => Some(error.downcast::<Refused>()?),
     };
-    // Which they are is worth a question, but not the stop's success.
-    let mut robots = client.robots().map(|robots| robots.robots).unwrap_or_default();
-    robots.retain(|robot| daemon.robot().is_none_or(|name| robot.name == name));
-    let outcome = Outcome::new(robots, refused.as_ref(), took);
+    // Which they are is worth a question, but not the stop's success: a daemon whose seats are all taken answers stops
+    // only.
+    let robots = client.robots().ok().map(|Robots { mut robots, .. }| {
+        robots.retain(|robot| daemon.robot().is_none_or(|name| robot.name == name));
+        robots
+    });
+    if refused.is_none() && robots.as_ref().is_some_and(Vec::is_empty) {
+        anyhow::bail!("there is no robot that could be stopped");
+    }
+    let outcome = Outcome::new(robots, daemon.robot(), refused.as_ref(), took);
     if let Some(refused) = refused {
         // Without one that it names, the daemon refused to stop any.
         if outcome.unconfirmed.is_empty() {
@@ -61,9 +67,6 @@ fn told(daemon: &Daemon, json: bool, at_length: bool) -> anyhow::Result<u8> {
             print(&outcome.to_json(Some(&refused)))?;
         }
         return Ok(FAILED);
-    }
-    if outcome.is_empty() {
-        anyhow::bail!("there is no robot that could be stopped");
     }
     outcome.say(at_length);
     match json && at_length {
@@ -78,7 +81,8 @@ fn print(value: &Value) -> anyhow::Result<()> {
 
 /// What became of each robot.
 struct Outcome {
-    stopped: Vec<String>,
+    /// None where the daemon did not tell which robots it has.
+    stopped: Option<Vec<String>>,
     /// Their links are down: name, and in which way.
     unreachable: Vec<(String, String)>,
     /// Other daemons' robots that were not heard to have stopped.
@@ -87,24 +91,31 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn new(robots: Vec<RobotReport>, refused: Option<&Refused>, took: Duration) -> Self {
-        let (stopped, unreachable, unconfirmed) = Default::default();
-        let mut outcome = Outcome { stopped, unreachable, unconfirmed, took };
+    fn new(
+        robots: Option<Vec<RobotReport>>,
+        meant: Option<&str>,
+        refused: Option<&Refused>,
+        took: Duration,
+    ) -> Self {
+        let Some(robots) = robots else {
+            let (stopped, unconfirmed) = match refused {
+                None => (meant.map(|name| vec![name.into()]), Vec::new()),
+                Some(Refused(refusal)) => (None, refusal.robots.clone()),
+            };
+            return Outcome { stopped, unreachable: Vec::new(), unconfirmed, took };
+        };
+        let (mut stopped, mut unreachable, mut unconfirmed) = (Vec::new(), Vec::new(), Vec::new());
         for robot in robots {
             let name = robot.name;
             if refused.is_some_and(|Refused(refusal)| refusal.robots.contains(&name)) {
-                outcome.unconfirmed.push(name);
+                unconfirmed.push(name);
             } else if robot.link.state == "ready" {
-                outcome.stopped.push(name);
+                stopped.push(name);
             } else {
-                outcome.unreachable.push((name, words::link(&robot.link)));
+                unreachable.push((name, words::link(&robot.link)));
             }
         }
-        outcome
-    }
-
-    fn is_empty(&self) -> bool {
-        self.stopped.is_empty() && self.unreachable.is_empty() && self.unconfirmed.is_empty()
+        Outcome { stopped: Some(stopped), unreachable, unconfirmed, took }
     }
 
     fn milliseconds(&self) -> f64 {
@@ -112,13 +123,18 @@ impl Outcome {
     }
 
     fn say(&self, at_length: bool) {
-        let others = self.unreachable.len() + self.unconfirmed.len();
-        if !self.stopped.is_empty() || others == 0 {
-            let names = listed(&self.stopped);
-            match at_length {
-                true => say(&format!("stopped {names} in {:.1} ms", self.milliseconds())),
-                false => say(&format!("stopped {names}")),
+        let names = match &self.stopped {
+            Some(names) if names.is_empty() => None,
+            Some(names) => Some(listed(names)),
+            None if self.unconfirmed.is_empty() => Some("all robots".into()),
+            None => None,
+        };
+        match names {
+            Some(names) if at_length => {
+                say(&format!("stopped {names} in {:.1} ms", self.milliseconds()));
             }
+            Some(names) => say(&format!("stopped {names}")),
+            None => {}
         }
         for (name, link) in &self.unreachable {
             warn(&format!("{name} cannot be told: {link}; it stays stopped when it is back"));
@@ -167,7 +183,7 @@ mod tests {
         let robots =
             [robot("vacuum", "ready"), robot("attic.vacuum", "ready"), robot("old", "lost")];
         let took = Duration::from_micros(2_000_840);
-        let outcome = Outcome::new(robots.into(), Some(&refused), took);
+        let outcome = Outcome::new(Some(robots.into()), None, Some(&refused), took);
         assert_eq!(
             outcome.to_json(Some(&refused)),
             json!({
@@ -181,5 +197,13 @@ mod tests {
                 "error": { "code": "link_lost", "message": refused.0.message },
             })
         );
+    }
+
+    #[test]
+    fn a_stop_is_one_also_where_the_daemon_tells_no_robots() {
+        let outcome = |meant| Outcome::new(None, meant, None, Duration::from_millis(2));
+        assert_eq!(outcome(Some("vacuum")).to_json(None)["stopped"], json!(["vacuum"]));
+        assert_eq!(outcome(None).to_json(None)["stopped"], Value::Null);
+        assert_eq!(outcome(None).to_json(None)["ok"], true);
     }
 }

@@ -49,37 +49,22 @@ pub(crate) fn take(args: &TakeArgs, json: bool) -> anyhow::Result<u8> {
     let mut client = args.daemon.connect()?;
     let taken = take_control(&mut client)?;
     client.set_robot(&taken.robot);
-    client.request(Command::Subscribe { topics: vec![Topic::Events], max_hz: None })?;
+    let topics = vec![Topic::Events, Topic::State];
+    client.request(Command::Subscribe { topics, max_hz: Some(5.0) })?;
     let Taken { robot, from } = &taken;
     print(json, &json!({ "event": "took", "robot": robot, "from": from }))?;
     let whose = from.as_ref().map_or("which no client had".into(), |from| format!("from {from}"));
     say(&format!("took the controls of {robot}, {whose}; holding them until Ctrl-C"));
-    // Another client may have taken them before its doing so would have been told. What a robot of a fleet tells comes a
-    // moment later, and has the hub's name behind the client's.
-    let (begin, own) = (Instant::now(), client.name().to_owned());
-    loop {
-        let holder = holder(&mut client, robot)?;
-        let holder = holder.as_deref().unwrap_or("no client");
-        if holder
-            .strip_prefix(own.as_str())
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with(" via "))
-        {
-            break;
-        }
-        if begin.elapsed() > SETTLING {
-            bail!("{holder} has the controls of {robot} now");
-        }
-        client.set_patience(Duration::from_millis(50))?;
-        let event = client.next_event()?;
-        event.as_ref().map_or(Ok(()), |event| check_taken(event, robot, &own, begin.elapsed()))?;
-    }
     client.set_patience(Duration::from_millis(100))?;
     let (begin, mut progress) = (Instant::now(), Progress::new());
+    let mut hold = Hold { robot, own: client.name().to_owned(), begin, elsewhere: None };
     while !interrupted.is_set() {
         let seconds = begin.elapsed().as_secs();
         progress.show(&format!("holding the controls of {robot}, {seconds} s"), None);
-        let Some(event) = client.next_event()? else { continue };
-        check_taken(&event, robot, &own, begin.elapsed())?;
+        if let Some(event) = client.next_event()? {
+            hold.note(&event)?;
+        }
+        hold.check()?;
     }
     drop(client);
     progress.end();
@@ -119,26 +104,65 @@ pub(crate) fn release(args: &ReleaseArgs, json: bool) -> anyhow::Result<u8> {
     Ok(DONE)
 }
 
-/// Whether another client has taken the controls, so long after this one did. What a robot of a fleet tells of that
-/// comes late.
-fn check_taken(event: &Event, robot: &str, own: &str, since: Duration) -> anyhow::Result<()> {
-    if event.data["event"] == "taken" {
-        let by = event.data["by"].as_str().unwrap_or("another client");
-        let is_echo = by.strip_prefix(own).is_some_and(|rest| rest.starts_with(" via "));
-        if !is_echo || since > SETTLING {
-            bail!("{by} took the controls of {robot}");
+/// The controls as this client holds them, by what it is told.
+struct Hold<'a> {
+    robot: &'a str,
+    own: String,
+    begin: Instant,
+    /// Since when they are not seen here any more, and what to say of that.
+    elsewhere: Option<(Instant, String)>,
+}
+
+impl Hold<'_> {
+    fn note(&mut self, event: &Event) -> anyhow::Result<()> {
+        if event.data["event"] == "taken" {
+            let by = event.data["by"].as_str().unwrap_or("another client");
+            // A robot of a fleet tells of our own taking, too, a moment later.
+            let is_echo = by != self.own && self.is_own(by);
+            if !is_echo || self.begin.elapsed() > SETTLING {
+                bail!("{by} took the controls of {}", self.robot);
+            }
+        }
+        let Some(report) = event.state().filter(|report| report.name == self.robot) else {
+            return Ok(());
+        };
+        self.elsewhere = match report.holder {
+            Some(holder) if self.is_own(&holder) => None,
+            holder => {
+                let since = self.elsewhere.take().map_or_else(Instant::now, |(since, _)| since);
+                let robot = self.robot;
+                let text = match (holder, report.link.state.as_str()) {
+                    (Some(holder), _) => format!("{holder} took the controls of {robot}"),
+                    (None, "ready") => format!("no client has the controls of {robot} any more"),
+                    (None, _) => {
+                        format!(
+                            "{robot} cannot be reached, and no client has its controls any more"
+                        )
+                    }
+                };
+                Some((since, text))
+            }
+        };
+        Ok(())
+    }
+
+    /// Whether they are still held. A robot of a fleet tells so a moment later than it is.
+    fn check(&self) -> anyhow::Result<()> {
+        match &self.elsewhere {
+            Some((since, text)) if since.elapsed() > SETTLING => bail!("{text}"),
+            _ => Ok(()),
         }
     }
-    Ok(())
+
+    /// Whether this is what the robot calls this client; a fleet's robots have the hub's name behind it.
+    fn is_own(&self, name: &str) -> bool {
+        let rest = name.strip_prefix(self.own.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" via "))
+    }
 }
 
 fn take_control(client: &mut Client) -> anyhow::Result<Taken> {
     read(client.request(Command::TakeControl { name: None })?)
-}
-
-fn holder(client: &mut Client, robot: &str) -> anyhow::Result<Option<String>> {
-    let robots = client.robots()?.robots;
-    Ok(robots.into_iter().find(|one| one.name == robot).and_then(|one| one.holder))
 }
 
 /// A line for programs.

@@ -7,10 +7,11 @@ mod decode;
 #[cfg(feature = "capture")]
 mod dissector;
 mod encode;
-#[cfg(all(feature = "daemon", feature = "g1", feature = "sim"))]
+// The help is that of a build that has everything.
+#[cfg(all(feature = "fleet", feature = "foxglove", feature = "g1", feature = "sim"))]
 #[path = "../snapshots/golden.rs"]
 mod golden;
-#[cfg(all(feature = "daemon", feature = "g1", feature = "sim"))]
+#[cfg(all(feature = "fleet", feature = "foxglove", feature = "g1", feature = "sim"))]
 mod help;
 #[cfg(feature = "capture")]
 mod inspect;

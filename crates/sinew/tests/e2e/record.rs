@@ -14,13 +14,13 @@ use std::{
 use serde_json::{Value, json};
 use sinew_record::{
     read::Ending,
-    stored::{self, Summary},
+    stored::{self, LinkMessages, Part, Summary, Wanted},
 };
 
 use self::python::Python;
 use crate::{
     clients::Lines,
-    support::{Dir, Process, await_robots, run, sinew, until},
+    support::{Dir, Process, await_robots, run, serve, sinew, until},
 };
 
 /// Says what the daemon logged, if the test fails.
@@ -169,6 +169,61 @@ fn what_a_file_does_not_hold_is_refused_with_what_it_does() {
     assert_eq!(rig.record(&["b.mcap", "--topics", "nope"]).wait().code, Some(2));
     assert_eq!(rig.record(&["run.mcap"]).wait().code, Some(1));
     assert!(!rig.dir.join("b.mcap").exists());
+}
+
+/// The bytes of these rows of a daemon's own record, one behind another.
+fn recorded(text: &str, way: &str) -> String {
+    let rows = text.lines().filter_map(|line| line.split_once(',')?.1.strip_prefix(way));
+    rows.flat_map(|bytes| bytes.chars().filter(char::is_ascii_hexdigit)).collect()
+}
+
+#[test]
+fn what_passes_on_a_vacuums_line_is_kept_and_played_in_its_place() {
+    let dir = Dir::new();
+    let (mut daemon, ready) = serve(sinew(&dir), "sim:", &["--record", "line.csv"]);
+    let server = ready["lines"].as_str().unwrap();
+    await_robots(&dir, server);
+    let args = ["record", "raw.mcap", "--topics", "raw", "--server", server, "--json"];
+    let mut recorder = Process::sinew(&dir, &args);
+    let path = dir.join("raw.mcap");
+    until("bytes of both ways", || {
+        let there = stored::summary(&fs::read(&path).ok()?[..]).ok()?;
+        let enough = ["/vacuum/raw/rx", "/vacuum/raw/tx"].iter().all(|way| count(&there, way) > 50);
+        enough.then_some(())
+    });
+    recorder.signal("INT");
+    let said = recorder.wait().ok().json();
+    assert_eq!(said["lost"], json!({ "before": 0, "here": 0, "on_disk": 0 }), "{said}");
+    daemon.signal("TERM");
+    daemon.wait().ok();
+
+    let line = fs::read_to_string(dir.join("line.csv")).unwrap();
+    for (part, way) in [(Part::Rx, "RX,"), (Part::Tx, "TX,")] {
+        let bytes = fs::read(&path).unwrap();
+        let mut messages = LinkMessages::new(&bytes[..], Wanted::Raw).unwrap();
+        let mut kept = String::new();
+        while let Some(message) = messages.message().unwrap() {
+            if message.part == part {
+                kept.extend(message.bytes.iter().map(|byte| format!("{byte:02X}")));
+            }
+        }
+        assert!(kept.len() > 500, "{way} {} digits", kept.len());
+        assert!(recorded(&line, way).contains(&kept), "{way} other bytes than on the line");
+    }
+
+    let (_daemon, ready) = serve(sinew(&dir), "replay:raw.mcap?loop=1", &[]);
+    let server = ready["lines"].as_str().unwrap();
+    until("a robot that is alive", || {
+        let robot = run(&dir, &["status", "--json", "--server", server]).json();
+        let alive = robot["link"]["state"] == "ready";
+        (alive && robot["state"]["battery_percent"].is_u64()).then_some(())
+    });
+    // One without them is refused, with what it has.
+    let args = ["record", "state.mcap", "--topics", "state", "--seconds", "1", "--server", server];
+    run(&dir, &args).ok();
+    let ended = run(&dir, &["status", "--link", "crl200s=replay:state.mcap"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("--topics raw"), "{ended:?}");
 }
 
 #[test]

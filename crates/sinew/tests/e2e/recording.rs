@@ -77,6 +77,7 @@ impl Reader {
                 "messages"
             }
             Kind::Cloud => "cloud",
+            Kind::Raw => "raw",
         };
         let seq = frame.header.sequence;
         self.socket.send(&json!({ "type": "Ack", "topic": topic, "seq": seq }));

@@ -26,13 +26,22 @@ use crate::clients::{Lines, Prefixed};
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Looks again and again until there is something.
-pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    until_within(DEADLINE, what, look)
+}
+
+/// The same for what may take another time.
+pub(crate) fn until_within<T>(
+    most: Duration,
+    what: &str,
+    mut look: impl FnMut() -> Option<T>,
+) -> T {
     let begin = Instant::now();
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(begin.elapsed() < DEADLINE, "waited too long for {what}");
+        assert!(begin.elapsed() < most, "waited too long for {what}");
         thread::sleep(Duration::from_millis(5));
     }
 }

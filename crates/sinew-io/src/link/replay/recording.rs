@@ -2,7 +2,7 @@
 
 use std::{fs::File, io::BufReader, time::Duration};
 
-use sinew_record::stored::{LinkMessage, LinkMessages};
+use sinew_record::stored::{LinkMessage, LinkMessages, Part, Wanted};
 use sinew_robot::unitree::replay::Item;
 use sinew_wire::unitree::Form;
 
@@ -18,7 +18,8 @@ pub(super) struct Mcap {
 impl Mcap {
     /// Finds the first message; a recording without any is refused, with what it has.
     pub(super) fn new(file: BufReader<File>) -> Result<Self, String> {
-        let mut messages = LinkMessages::new(file).map_err(|error| error.to_string())?;
+        let mut messages =
+            LinkMessages::new(file, Wanted::Messages).map_err(|error| error.to_string())?;
         let front = messages.message().map_err(|error| error.to_string())?;
         let Some(front) = front else { return Err(messages.none_here()) };
         let begin_us = front.at_us;
@@ -48,7 +49,7 @@ impl Mcap {
     /// Gives the message at the front; none of one that is too long.
     pub(super) fn take(&mut self, buffer: &mut [u8]) -> (usize, Item) {
         let Some(message) = self.front.take() else { return (0, Item::Skipped) };
-        let form = if message.is_text { Form::Text } else { Form::Binary };
+        let form = if message.part == Part::Text { Form::Text } else { Form::Binary };
         match buffer.get_mut(..message.bytes.len()) {
             Some(room) => {
                 room.copy_from_slice(&message.bytes);

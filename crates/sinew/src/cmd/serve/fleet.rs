@@ -16,6 +16,7 @@ pub(super) struct Flags {
     hub: bool,
     /// Let other daemons and programs connect here, as `tcp/127.0.0.1:7447`; may be given several times.
     #[arg(id = "fleet_listen", long = "fleet-listen", value_name = "ENDPOINT")]
+    #[arg(value_parser = crate::fleet::endpoint)]
     listen: Vec<String>,
     /// What this daemon is called in the fleet: the machine's name by default.
     #[arg(id = "fleet_name", long = "fleet-name", value_name = "NAME")]

@@ -64,7 +64,7 @@ pub(super) fn run(daemon: &Daemon, json: bool) -> anyhow::Result<u8> {
         way.note_state(&event);
         if way.is_over {
             way.progress.end();
-            bail!("{} was lost on its way, and does not drive to the dock any more", way.robot);
+            bail!("there is no contact to {} any more, which ends its return", way.robot);
         }
         let data = &event.data;
         if data["event"] != "dock" {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::bail;
 use sinew_record::{
     read::Reader,
-    stored::{self, LinkMessages},
+    stored::{self, LinkMessages, Part, Wanted},
 };
 use sinew_robot::map::file::{
     self, Content, Format, MAX_BYTES, Points,
@@ -15,12 +15,12 @@ use sinew_wire::unitree::Form;
 
 /// Reads a recording.
 pub(super) fn read(bytes: &[u8]) -> anyhow::Result<Content> {
-    let mut link = LinkMessages::new(bytes)?;
+    let mut link = LinkMessages::new(bytes, Wanted::Messages)?;
     let mut recording = messages::begin().to_vec();
     let mut first = None;
     while let Some(message) = link.message()? {
         let first = *first.get_or_insert(message.at_us);
-        let form = if message.is_text { Form::Text } else { Form::Binary };
+        let form = if message.part == Part::Text { Form::Text } else { Form::Binary };
         let at = Duration::from_micros(message.at_us.saturating_sub(first));
         messages::append(Recorded { at, form, bytes: &message.bytes }, &mut recording);
         check(recording.len())?;
