@@ -11,7 +11,7 @@ use std::{
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sinew_api::{Access, FRAMES, RobotReport, Robots};
+use sinew_api::{Access, RobotReport, Robots};
 use sinew_robot::Refusal;
 use sinew_server::{Locals, ShownRefusals, Tokens};
 use tokio::{
@@ -251,7 +251,8 @@ impl Station {
         for robot in &self.robots {
             robots.push(self.token(&keys::robot(&self.host, &robot.name)).await?);
         }
-        tracing::info!("fleet: {} robots are published as {}", robots.len(), self.host);
+        let are = if robots.len() == 1 { "robot is" } else { "robots are" };
+        tracing::info!("fleet: {} {are} published as {}", robots.len(), self.host);
         let mut look = interval(LOOK);
         let ended = loop {
             tokio::select! {
@@ -324,14 +325,7 @@ async fn look(locals: &Locals, names: &[String]) -> Result<Vec<Served>, Refusal>
         serde_json::from_value(data).map_err(|error| Refusal::invalid(error.to_string()))?;
     let mut served = Vec::new();
     for report in robots.robots.into_iter().filter(|report| names.contains(&report.name)) {
-        let mut frames = Vec::new();
-        for topic in FRAMES {
-            let ask = json!({ "type": "Subscribe", "topics": [topic], "robot": report.name, "max_hz": 0.1 });
-            if connection.ask(ask).await.is_ok() {
-                frames.push(topic);
-            }
-        }
-        connection.ask(json!({ "type": "Subscribe", "topics": [] })).await?;
+        let frames = locals.frames(&report.name).await;
         let event =
             json!({ "type": "Event", "topic": "state", "robot": report.name, "data": report });
         let state = Mutex::new(Newest::new(event.to_string()));

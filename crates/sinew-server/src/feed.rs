@@ -103,6 +103,12 @@ impl Feed {
         }
     }
 
+    /// The topics of frames that there are.
+    #[cfg(feature = "local")]
+    pub(crate) fn frame_topics(&self) -> Vec<&'static str> {
+        self.frames.get().into_iter().flatten().map(|(topic, _)| *topic).collect()
+    }
+
     /// Events that were lost before they came here.
     pub(crate) fn missed(&self) -> u64 {
         self.missed.load(Ordering::Relaxed)

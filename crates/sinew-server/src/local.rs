@@ -12,12 +12,12 @@ use std::{
 };
 
 use bytes::BytesMut;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-
 #[cfg(feature = "maps")]
 use sinew_robot::{Code, Refusal, mapping::Format};
-#[cfg(feature = "maps")]
-use tokio::sync::oneshot;
+use tokio::sync::{
+    mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    oneshot,
+};
 
 #[cfg(feature = "maps")]
 use crate::http;
@@ -40,6 +40,8 @@ pub struct Locals(UnboundedSender<Wish>);
 pub(crate) enum Wish {
     /// To be a client.
     Connect { socket: TcpStream, name: Arc<str>, access: Access },
+    /// To know what frames a robot gives.
+    Frames { robot: String, reply: oneshot::Sender<Vec<&'static str>> },
     /// The map that is made of a robot's surroundings.
     #[cfg(feature = "maps")]
     Map { robot: String, format: Format, reply: oneshot::Sender<Result<Vec<u8>, Refusal>> },
@@ -64,6 +66,14 @@ impl Locals {
         let ended = |_| io::Error::new(io::ErrorKind::NotConnected, "the server has ended");
         self.0.send(wish).map_err(ended)?;
         Ok(ours)
+    }
+
+    /// The topics of frames that a robot has; none where there is no such robot.
+    pub async fn frames(&self, robot: &str) -> Vec<&'static str> {
+        let (reply, topics) = oneshot::channel();
+        // Where the server has ended the reply is dropped with the wish.
+        let _ = self.0.send(Wish::Frames { robot: robot.into(), reply });
+        topics.await.unwrap_or_default()
     }
 
     /// The map that is made of a robot's surroundings, as HTTP gives it out.
@@ -97,6 +107,10 @@ pub(crate) async fn serve(mut wishes: UnboundedReceiver<Wish>, hub: Arc<Hub>) {
     while let Some(wish) = wishes.recv().await {
         match wish {
             Wish::Connect { socket, name, access } => connect(socket, name, access, &hub),
+            Wish::Frames { robot, reply } => {
+                let member = hub.robot(Some(&robot), None);
+                let _ = reply.send(member.map_or(Vec::new(), |member| member.feed.frame_topics()));
+            }
             #[cfg(feature = "maps")]
             Wish::Map { robot, format, reply } => {
                 let making = Arc::clone(&hub);
