@@ -55,7 +55,7 @@ fn what_is_wrong_is_said_in_the_same_words_as_ever() {
     let long = "y".repeat(80);
     let raw = |command: Value| json!({ "type": "Raw", "command": command, "confirm": true });
     let payload = |payload: Value| json!({ "type": "Raw", "command": 1, "payload": payload });
-    let topics = "state, events, sensors/GROUP, cloud, map, messages";
+    let topics = "state, events, sensors/GROUP, cloud, map, messages, raw";
     let cases = [
         (json!([1]), "wanted an object with a member \"type\"".to_owned()),
         (

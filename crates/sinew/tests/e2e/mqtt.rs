@@ -160,8 +160,10 @@ fn returning() -> Option<(Mosquitto, Rig, Home)> {
     let mut home = broker.listen();
     home.until_state("state", &json!("docked"));
     until("it to leave the dock", || {
-        rig.cli(&["vacuum", "drive", "--linear", "0.3", "--for", "4s"]).wait();
+        let driven = rig.cli(&["vacuum", "drive", "--linear", "0.3", "--for", "4s"]).wait();
         let state = rig.robot()["state"].clone();
+        // Shown if the test fails.
+        eprintln!("{driven:?}: at {}", state["pose"]);
         let away = state["pose"]["x"].as_f64()?.hypot(state["pose"]["y"].as_f64()?) > 0.5;
         (away && state["is_dock_connected"] == false).then_some(())
     });
