@@ -282,6 +282,7 @@ impl Offered {
 
     fn introduce(self: &Arc<Self>, host: &str, robot: &str, report: RobotReport, about: About) {
         let remote = self.known(host, robot);
+        self.host(host).check_secret(robot, &about.instance);
         if remote.tells(report, about) {
             self.join(&remote);
         }

@@ -3,6 +3,7 @@
 use std::{fs, io, path::Path};
 
 use serde_json::{Value, json};
+use sinew_server::check_private;
 use zenoh::Config;
 
 use crate::Settings;
@@ -11,6 +12,8 @@ use crate::Settings;
 const LEASE_MS: u64 = 2000;
 /// Longest message that is taken.
 const MAX_MESSAGE: u64 = 128 << 20;
+/// How long a router may take to let us in, where there are others.
+const OPEN_MS: u64 = 1500;
 /// How soon a router that is not there is tried again, at first and at most.
 const RETRY_MS: (u64, u64) = (500, 2000);
 /// Longest file that holds a secret.
@@ -86,6 +89,11 @@ impl Settings {
             "period_init_ms": first, "period_max_ms": longest, "period_increase_factor": 2,
         });
         put("connect/retry", retry, false)?;
+        // A router that is frozen takes connections and says nothing: the next one must not wait for that for long. Where
+        // there is no other, a slow network has Zenoh's own time.
+        if self.connect.len() > 1 {
+            put("transport/unicast/open_timeout", OPEN_MS.into(), self.config.is_none())?;
+        }
         // A map as a file is the longest that is sent.
         put("transport/link/rx/max_message_size", MAX_MESSAGE.into(), self.config.is_none())?;
         put("transport/link/tx/lease", LEASE_MS.into(), true)
@@ -142,7 +150,9 @@ fn secret(path: &Path) -> io::Result<String> {
     let named = |error: io::Error| {
         io::Error::new(error.kind(), format!("fleet secret_file {}: {error}", path.display()))
     };
-    let length = fs::metadata(path).map_err(named)?.len();
+    let metadata = fs::metadata(path).map_err(named)?;
+    check_private(&metadata).map_err(named)?;
+    let length = metadata.len();
     if length > MAX_SECRET {
         return Err(named(invalid(format!("wanted a secret, got {length} bytes"))));
     }
@@ -162,7 +172,12 @@ pub(crate) fn plain(text: &str) -> String {
     let told = &line[..end];
     let told =
         if end < line.len() { told.rsplit_once(' ').map_or(told, |(told, _)| told) } else { told };
-    told.trim_end_matches(" at").to_owned()
+    let told = told.trim_end_matches(" at");
+    // Which ends were tried is said beside it.
+    match told.starts_with("Unable to connect to any of") {
+        true => "nothing that belongs to a fleet answers there".into(),
+        false => told.to_owned(),
+    }
 }
 
 fn invalid(message: String) -> io::Error {
@@ -177,6 +192,8 @@ mod tests {
     fn errors_do_not_tell_where_they_were_built() {
         let built = "Unable to connect! at /home/ann/.cargo/registry/src/zenoh/a.rs:450.";
         assert_eq!(plain(built), "Unable to connect!");
+        let nothing = "Unable to connect to any of [Single(tcp/127.0.0.1:1)]! at /x/.cargo/a.rs:1.";
+        assert_eq!(plain(nothing), "nothing that belongs to a fleet answers there");
         assert_eq!(plain("  --> 2:1\n  |\n = expected a value"), "--> 2:1 | = expected a value");
     }
 }

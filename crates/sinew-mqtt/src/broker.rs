@@ -20,8 +20,9 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 const CONNECT: u64 = 5;
 /// Messages that may wait to be written.
 const QUEUE: usize = 512;
-/// Longest packets that are read and written: commands are short, pictures of maps are not.
-const PACKETS: (usize, usize) = (16 << 10, 2 << 20);
+/// Longest packets that are read and written. Commands are short, but one that is too long for us ends the connection, and
+/// a broker gives out again what it retains.
+const PACKETS: (usize, usize) = (1 << 20, 2 << 20);
 /// How long it takes until a broker is tried again: at first, and at most.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(15));
 

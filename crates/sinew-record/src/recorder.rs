@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    io,
+    fs, io,
     path::{Path, PathBuf},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
@@ -128,7 +128,11 @@ impl Recorder {
             finished_messages: 0,
             options,
         };
-        work.segment.flush()?;
+        if let Err(error) = work.segment.flush() {
+            // Nothing of it was written: the next try should not find it there.
+            let _ = fs::remove_file(&work.options.path);
+            return Err(error);
+        }
         work.tell_begun();
         let thread = thread::Builder::new().name("recorder".into()).spawn(move || work.run())?;
         Ok(Recorder { shared, thread: Some(thread) })

@@ -33,9 +33,9 @@ pub struct TopicStats {
 }
 
 impl TopicStats {
-    /// Messages a second; none where there is no time between them.
+    /// Messages a second; none of so few that their distance says nothing.
     pub fn rate(&self) -> Option<f64> {
-        let (first, last) = self.times.filter(|(first, last)| last > first)?;
+        let (first, last) = self.times.filter(|(first, last)| last > first && self.messages > 2)?;
         Some(self.messages.saturating_sub(1) as f64 / ((last - first) as f64 / 1e9))
     }
 }
@@ -117,6 +117,8 @@ pub struct LinkMessage {
 pub struct LinkMessages<R> {
     reader: Reader<R>,
     wanted: Wanted,
+    /// Whether bytes are those of a robot that is looked for.
+    fits: fn(&[u8]) -> bool,
     /// As `/g1/messages`.
     robot: Option<String>,
     /// Topics that were passed by.
@@ -127,14 +129,22 @@ impl<R: Read> LinkMessages<R> {
     /// Begins to read.
     pub fn new(source: R, wanted: Wanted) -> Result<Self, Error> {
         let reader = Reader::new(source)?;
-        Ok(LinkMessages { reader, wanted, robot: None, others: BTreeSet::new() })
+        Ok(LinkMessages { reader, wanted, fits: |_| true, robot: None, others: BTreeSet::new() })
+    }
+
+    /// The same of the first robot from which such bytes came.
+    pub fn of_one_that_says(self, fits: fn(&[u8]) -> bool) -> Self {
+        LinkMessages { fits, ..self }
     }
 
     /// The next of them.
     pub fn message(&mut self) -> Result<Option<LinkMessage>, Error> {
         while let Some(message) = self.reader.message()? {
             let channel = &message.channel;
-            let Some((place, part)) = self.wanted.part(&channel.topic, channel.kind()) else {
+            let part = self.wanted.part(&channel.topic, channel.kind()).filter(|(_, part)| {
+                self.robot.is_some() || (*part != Part::Tx && (self.fits)(message.data))
+            });
+            let Some((place, part)) = part else {
                 if self.robot.is_none() && !self.others.contains(&channel.topic) {
                     self.others.insert(channel.topic.clone());
                 }

@@ -3,9 +3,9 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    fs::File,
+    fs::{self, File},
     io::{self, Write},
-    os::unix::fs::{FileExt, MetadataExt},
+    os::unix::fs::{FileExt, FileTypeExt, MetadataExt},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
@@ -247,6 +247,10 @@ impl Segment {
 }
 
 fn open(path: &Path, force: bool) -> io::Result<File> {
+    // A pipe would wait for its reader for ever.
+    if fs::metadata(path).is_ok_and(|there| there.file_type().is_fifo()) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "wanted a file, got a pipe"));
+    }
     let mut options = File::options();
     options.write(true);
     match force {

@@ -51,7 +51,7 @@ pub use registry::Registry;
 pub use relay::Relay;
 pub use server::{Addresses, Server};
 pub use sinew_api::Access;
-pub use token::Tokens;
+pub use token::{Tokens, check_private};
 
 /// A panic while the lock was held left the value usable: none is changed in several steps that
 /// could fail between.

@@ -74,7 +74,7 @@ impl Tokens {
 }
 
 /// A secret that other users of the machine can read is none.
-fn check_private(metadata: &Metadata) -> io::Result<()> {
+pub fn check_private(metadata: &Metadata) -> io::Result<()> {
     let others = metadata.permissions().mode() & 0o066;
     if !metadata.is_file() || others == 0 {
         return Ok(());

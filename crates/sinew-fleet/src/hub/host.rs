@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sinew_api::{DaemonMessage, Rules};
 use sinew_robot::{Code, Origin, Refusal, Remedy, capability::Boxed, text::is_unshowable};
 use tokio::{
@@ -43,6 +43,8 @@ pub(crate) struct Host {
     clients: Mutex<HashMap<u64, Client>>,
     /// One whose client is done, for the next: what it asked for may still wait there.
     spare: Mutex<Option<Spare>>,
+    /// The instance that was asked whether it takes our secret.
+    checked: Mutex<String>,
 }
 
 struct Spare {
@@ -63,8 +65,30 @@ impl Host {
         own: &str,
     ) -> Self {
         let (name, own) = (name.to_owned(), own.to_owned());
-        let (clients, spare) = (Mutex::default(), Mutex::default());
-        Host { name, session, runtime, pulse, secret, own, clients, spare }
+        let (clients, spare, checked) = Default::default();
+        Host { name, session, runtime, pulse, secret, own, clients, spare, checked }
+    }
+
+    /// Says if the daemon would refuse all that our clients ask: nobody should learn that from a stop. Once for each start
+    /// of it.
+    pub(super) fn check_secret(self: &Arc<Self>, robot: &str, instance: &str) {
+        let before = std::mem::replace(&mut *lock(&self.checked), instance.into());
+        if before == instance {
+            return;
+        }
+        let (key, stamp) = (keys::of_robot(&self.name, robot, "command"), self.stamp("hub"));
+        let asked = self.spawn(key, json!({ "type": "Ping" }), stamp, STOP);
+        let name = self.name.clone();
+        self.runtime.spawn(async move {
+            if let Err(refusal) = asked.await
+                && refusal.code == Code::Unauthorized
+            {
+                // For command lines it is no news: they hear it as the answer.
+                tracing::info!(
+                    "fleet: {name} will refuse whatever is asked here, stops too: {refusal}"
+                );
+            }
+        });
     }
 
     /// Asks on behalf of a client, which becomes one of that daemon if it needs the controls there.
@@ -238,7 +262,9 @@ impl Host {
         let answered =
             sample.attachment().and_then(|text| serde_json::from_slice(&text.to_bytes()).ok());
         match serde_json::from_slice(&sample.payload().to_bytes()) {
-            Ok(DaemonMessage::Reply(reply)) => Ok((local::outcome(reply), answered)),
+            Ok(DaemonMessage::Reply(reply)) => {
+                Ok((local::outcome(reply).map_err(about_secret), answered))
+            }
             _ => {
                 let message = format!("{} answered what is no answer", self.name);
                 Err(Refusal::new(Code::Unconfirmed, message))
@@ -264,6 +290,17 @@ fn shown(by: &str, own: &str) -> String {
     let by: String = by.chars().filter(|c| !is_unshowable(*c)).take(MAX_NAME).collect();
     let own: String = own.chars().take(MAX_NAME / 2).collect();
     format!("{by} via {own}")
+}
+
+/// A token that another daemon wants is not one of this daemon's.
+fn about_secret(refusal: Refusal) -> Refusal {
+    match refusal.code {
+        Code::Unauthorized => {
+            let hint = "a hub shows the one of --fleet-secret-file, a command line that of --token";
+            Refusal::new(Code::Unauthorized, format!("{}: {hint}", refusal.message))
+        }
+        _ => refusal,
+    }
 }
 
 fn is_take(message: &Value) -> bool {

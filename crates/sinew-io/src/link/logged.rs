@@ -3,7 +3,7 @@
 use std::{
     fs::File,
     io,
-    path::{Path, PathBuf},
+    path::Path,
     sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel},
     thread,
     time::{Duration, Instant},
@@ -18,6 +18,8 @@ use sinew_capture::{
 };
 #[cfg(feature = "mcap")]
 use sinew_record::stored::{LinkMessage, LinkMessages, Part, Wanted};
+#[cfg(feature = "mcap")]
+use sinew_wire::gd32::SYNC;
 
 use super::Link;
 
@@ -95,12 +97,7 @@ impl LoggedLink {
 }
 
 /// Reads a log to its end, again and again if that is wanted.
-fn run(
-    path: &PathBuf,
-    repeat: bool,
-    give: &SyncSender<Read>,
-    tell: &SyncSender<Result<(), String>>,
-) {
+fn run(path: &Path, repeat: bool, give: &SyncSender<Read>, tell: &SyncSender<Result<(), String>>) {
     let mut told = false;
     loop {
         let mut source = match Source::open(path) {
@@ -168,8 +165,11 @@ impl Source {
         let file = {
             let mut file = BufReader::new(file);
             if sinew_record::read::is_mcap(file.fill_buf().map_err(|error| error.to_string())?) {
-                let messages = LinkMessages::new(file, Wanted::Raw);
-                return Ok(Source::Mcap(messages.map_err(|error| error.to_string())?.into()));
+                let messages =
+                    LinkMessages::new(file, Wanted::Raw).map_err(|error| error.to_string())?;
+                // A recording may have other robots' links, too.
+                let is_controller = |bytes: &[u8]| bytes.windows(2).any(|pair| pair == SYNC);
+                return Ok(Source::Mcap(messages.of_one_that_says(is_controller).into()));
             }
             file.rewind().map_err(|error| error.to_string())?;
             file.into_inner()

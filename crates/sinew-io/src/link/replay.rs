@@ -1,7 +1,7 @@
 //! A recording as a link: its messages, each when its time has come.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, BufReader, Read},
     path::Path,
     time::{Duration, Instant},
@@ -72,11 +72,12 @@ impl ReplayLink {
         };
         let named =
             |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        let file = File::open(path).map_err(named)?;
-        let kind = file.metadata().map_err(named)?;
+        // A pipe would keep us waiting.
+        let kind = fs::metadata(path).map_err(named)?;
         if !kind.is_file() {
             return Err(wrong(&"wanted a recording, got something that is no file"));
         }
+        let file = File::open(path).map_err(named)?;
         let mut file = BufReader::new(file);
         let mut front = Vec::new();
         file.by_ref().take(4096).read_to_end(&mut front).map_err(named)?;

@@ -112,7 +112,7 @@ enum Verb {
         #[arg(long)]
         force: bool,
     },
-    /// Put a motion from a file into the library: JSON, CSV, or Unitree's motion.seq.
+    /// Put a motion from a file into the library: JSON, CSV, Unitree's motion.seq, or a recording (MCAP, where this build reads it).
     Import {
         /// The file.
         file: PathBuf,

@@ -20,7 +20,7 @@ use self::field::{Daemon, HERE, run_on, to, try_robot};
 use crate::{
     clients::{configure, led, stop},
     net::{Host, Net},
-    support::{Dir, Ended, until},
+    support::{Dir, Ended, Process, sinew, until},
 };
 
 /// A vacuum that costs little.
@@ -221,4 +221,46 @@ fn daemons_come_go_and_come_back() {
     lab.restart();
     await_state("ready");
     client.ok(to("lab.vacuum", led(1)));
+}
+
+#[test]
+fn a_router_that_is_frozen_keeps_no_client_from_stopping_by_another() {
+    let Some(net) = Net::new() else { return };
+    let host = net.host("flat");
+    let other = "tcp/127.0.0.1:7448";
+    let frozen = hub(&host);
+    let lab = ["--fleet-listen", other, "--fleet-name", "lab", "--link", VACUUM];
+    let lab = Daemon::start(&host, &lab);
+    lab.until_ready(&["vacuum"]);
+    frozen.process.signal("STOP");
+    let begin = Instant::now();
+    let both = ["--fleet", HERE, "--fleet", other, "stop", "--all", "--json"];
+    let stopped = run_on(&host, &Dir::new(), &both).ok().json();
+    println!("stopped by the second router after {:?}", begin.elapsed());
+    assert_eq!(stopped["stopped"], json!(["lab.vacuum"]), "{stopped}");
+    assert!(begin.elapsed() < GONE, "{:?}", begin.elapsed());
+}
+
+#[test]
+fn a_walk_whose_robot_is_lost_ends() {
+    let Some(net) = Net::new() else { return };
+    let host = net.host("flat");
+    let hub = hub(&host);
+    let mut lab = station(&host, "lab", &["--link", "g1=sim:"]);
+    hub.until_ready(&["lab.g1"]);
+    let dir = Dir::new();
+    let run = |words: &[&str]| run_on(&host, &dir, &[&["--fleet", HERE], words].concat()).ok();
+    run(&["map", "start"]);
+    let has_seen = |robot: &Value| robot["state"]["mapping"]["clouds"].as_u64() > Some(3);
+    hub.until("lab.g1", "looking around", has_seen);
+    run(&["map", "stop", "hall"]);
+    run(&["map", "relocate", "hall", "0", "0"]);
+    let walk = ["--fleet", HERE, "map", "go-to", "6", "0", "--confirm"];
+    let mut walk = Process::spawn(host.within(sinew(&dir)).args(walk));
+    let walks = |robot: &Value| robot["state"]["mapping"]["walking"] == true;
+    hub.until("lab.g1", "walking", walks);
+    lab.process.kill();
+    let ended = walk.wait();
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("no contact to lab.g1"), "{ended:?}");
 }

@@ -69,9 +69,10 @@ pub(super) fn run(
         }
         let Some(event) = client.next_event()? else { continue };
         match event.state() {
-            Some(robot) if robot.link.state == "lost" => {
+            Some(robot) if robot.link.state != "ready" => {
                 progress.end();
-                anyhow::bail!("the link to the robot was lost");
+                let (name, link) = (&robot.name, words::link(&robot.link));
+                anyhow::bail!("there is no contact to {name} any more: {link}");
             }
             Some(robot) => {
                 let mapping = robot.state.get("mapping");

@@ -264,7 +264,8 @@ impl Trip {
             };
             let before = (self.metres, self.turned);
             self.move_to(&report.state);
-            if before == (self.metres, self.turned) {
+            // What a robot of a fleet tells is some way behind what it was told.
+            if before == (self.metres, self.turned) && stands(&report.state) {
                 return;
             }
             std::thread::sleep(2 * LOOK);
@@ -281,6 +282,14 @@ impl Trip {
         };
         format!("{} drove {:.2} m{turned}", self.robot, self.metres)
     }
+}
+
+/// Whether it is not told to move.
+fn stands(state: &Map<String, Value>) -> bool {
+    let velocity = state.get("velocity");
+    ["linear", "angular"].iter().all(|way| {
+        velocity.and_then(|velocity| velocity[way].as_f64()).is_none_or(|speed| speed == 0.0)
+    })
 }
 
 /// Metres driven, and where the robot looks.
