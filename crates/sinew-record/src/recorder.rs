@@ -128,9 +128,12 @@ impl Recorder {
             finished_messages: 0,
             options,
         };
+        let was_there = work.options.path.exists();
         if let Err(error) = work.segment.flush() {
-            // Nothing of it was written: the next try should not find it there.
-            let _ = fs::remove_file(&work.options.path);
+            // On a full disk it was made, but not written: the next try should not find it there.
+            if !was_there {
+                let _ = fs::remove_file(&work.options.path);
+            }
             return Err(error);
         }
         work.tell_begun();

@@ -255,10 +255,18 @@ impl Host {
         patience: Duration,
     ) -> Result<(Outcome, Option<Answered>), Refusal> {
         let begin = Instant::now();
-        let Ok(Ok(reply)) = timeout(patience, replies.recv_async()).await else {
-            return Err(self.unanswered(begin.elapsed()));
+        let unanswered = || {
+            let (name, after) = (&self.name, begin.elapsed());
+            let message = match after < patience {
+                true => format!("{name} was lost before it answered"),
+                false => format!("{name} did not answer within {} ms", after.as_millis()),
+            };
+            Refusal::new(Code::Unconfirmed, message)
         };
-        let sample = reply.result().map_err(|_| self.unanswered(begin.elapsed()))?;
+        let Ok(Ok(reply)) = timeout(patience, replies.recv_async()).await else {
+            return Err(unanswered());
+        };
+        let sample = reply.result().map_err(|_| unanswered())?;
         let answered =
             sample.attachment().and_then(|text| serde_json::from_slice(&text.to_bytes()).ok());
         match serde_json::from_slice(&sample.payload().to_bytes()) {
@@ -270,11 +278,6 @@ impl Host {
                 Err(Refusal::new(Code::Unconfirmed, message))
             }
         }
-    }
-
-    fn unanswered(&self, after: Duration) -> Refusal {
-        let message = format!("{} did not answer within {} ms", self.name, after.as_millis());
-        Refusal::new(Code::Unconfirmed, message)
     }
 }
 

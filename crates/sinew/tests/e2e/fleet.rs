@@ -259,6 +259,7 @@ fn a_walk_whose_robot_is_lost_ends() {
     let mut walk = Process::spawn(host.within(sinew(&dir)).args(walk));
     let walks = |robot: &Value| robot["state"]["mapping"]["walking"] == true;
     hub.until("lab.g1", "walking", walks);
+    until("the answer", || walk.errors().contains("the robot walks").then_some(()));
     lab.process.kill();
     let ended = walk.wait();
     assert_eq!(ended.code, Some(1), "{ended:?}");
