@@ -52,6 +52,7 @@ pub(super) struct Log {
 }
 
 struct Line {
+    #[cfg(feature = "capture")]
     at: Instant,
     /// Since the first one.
     micros: u128,
@@ -145,8 +146,15 @@ impl Log {
         let has_room = before + bytes.len() <= WAITING.1;
         let taken = has_room
             && self.lines.as_ref().is_some_and(|lines| {
-                let line =
-                    Line { at: now, micros, way, peer, bytes: bytes.to_vec(), lost: self.lost };
+                let line = Line {
+                    #[cfg(feature = "capture")]
+                    at: now,
+                    micros,
+                    way,
+                    peer,
+                    bytes: bytes.to_vec(),
+                    lost: self.lost,
+                };
                 lines.try_send(line).is_ok()
             });
         if taken {
