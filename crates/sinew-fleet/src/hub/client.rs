@@ -13,7 +13,7 @@ use tokio::{
     time::{MissedTickBehavior, interval, sleep},
 };
 
-use super::host::{Host, Outcome, gone};
+use super::host::{Host, Outcome, STOP, gone};
 use crate::{Asker, Stamp, clock::now_us, keys, lock};
 
 /// What may wait to be sent.
@@ -183,7 +183,9 @@ async fn begin(host: &Arc<Host>, asker: &Arc<Mutex<Asker>>, ask: Ask) {
         return;
     }
     let stamp = lock(asker).stamp(now_us(), since);
-    let replies = match host.send(&key, &message, &stamp, PATIENCE).await {
+    // A velocity is soon of no use, and its client waits with the next one: no longer than for a stop.
+    let patience = if deadman.is_some() { STOP } else { PATIENCE };
+    let replies = match host.send(&key, &message, &stamp, patience).await {
         Ok(replies) => replies,
         Err(refusal) => {
             let _ = reply.send(Err(refusal));
@@ -192,7 +194,7 @@ async fn begin(host: &Arc<Host>, asker: &Arc<Mutex<Asker>>, ask: Ask) {
     };
     let (host_, asker) = (Arc::clone(host), Arc::clone(asker));
     host.runtime.spawn(async move {
-        let result = host_.answer(replies, PATIENCE).await.and_then(|(outcome, answered)| {
+        let result = host_.answer(replies, patience).await.and_then(|(outcome, answered)| {
             if let Some(answered) = answered {
                 lock(&asker).answered(now_us(), &answered);
             }

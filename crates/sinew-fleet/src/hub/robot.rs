@@ -201,8 +201,11 @@ impl Remote {
             }
             before
         };
-        if before.is_none() {
-            self.tell_link();
+        match before {
+            None => self.tell_link(),
+            // That it has ended may be heard after that it is gone.
+            Some(Seen::Before) if seen == Seen::Withdrawn => self.changed(),
+            Some(_) => {}
         }
     }
 
