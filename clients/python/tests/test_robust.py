@@ -60,6 +60,17 @@ def test_a_daemon_that_is_killed_is_told_and_one_that_comes_back_is_found(own: C
     subscription.close()
 
 
+def wait_frozen(pid: int) -> None:
+    """Waits until no thread of a process runs any more: a signal says when that begins, not when it is so."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        states = [stat.read_text().rsplit(")", 1)[1].split()[0] for stat in Path(f"/proc/{pid}/task").glob("*/stat")]
+        if all(state == "T" for state in states):
+            return
+        time.sleep(0.001)
+    raise AssertionError("it still runs")
+
+
 def test_a_request_that_waits_is_told_when_the_daemon_is_killed(own: Callable[..., Daemon]) -> None:
     daemon = own()
     with sinew.connect(daemon.lines) as client, client.subscribe("events") as events:
@@ -80,6 +91,7 @@ def test_a_request_that_waits_is_told_when_the_daemon_is_killed(own: Callable[..
             subscription = await client.subscribe("events")
             # Stopped, it answers nothing; killed, it ends what waits.
             daemon.process.send_signal(signal.SIGSTOP)
+            wait_frozen(daemon.process.pid)
             waiting = [asyncio.ensure_future(client.ping()), asyncio.ensure_future(subscription.next())]
             await asyncio.sleep(0)
             daemon.end(signal.SIGKILL)
