@@ -69,7 +69,7 @@ impl Host {
         Host { name, session, runtime, pulse, secret, own, clients, spare, checked }
     }
 
-    /// Says if the daemon would refuse all that our clients ask: nobody should learn that from a stop. Once for each start
+    /// Says if the daemon would refuse all that our clients ask: a stop should not be the first to learn it. Once for each start
     /// of it.
     pub(super) fn check_secret(self: &Arc<Self>, robot: &str, instance: &str) {
         let before = std::mem::replace(&mut *lock(&self.checked), instance.into());
