@@ -64,7 +64,7 @@ pub fn exercise(data: &[u8]) {
         assert!(messages.len() <= unpacked(data) / LEAST_MESSAGE + 1, "more messages than bytes");
     }
     let _ = stored::summary(data).map(|summary| summary.topics.len());
-    for wanted in [stored::Wanted::Messages, stored::Wanted::Raw] {
+    for wanted in [stored::LinkTopic::Messages, stored::LinkTopic::Raw] {
         if let Ok(mut messages) = stored::LinkMessages::new(data, wanted) {
             while let Ok(Some(_)) = messages.message() {}
             assert!(!messages.none_here().is_empty());

@@ -92,9 +92,9 @@ pub enum Part {
     Rx,
 }
 
-/// Which messages of a robot's link are read.
+/// Which topic of a robot's link is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum LinkTopic {
     /// A G1's, as they came.
     Messages,
     /// What passed on the link, both ways.
@@ -116,7 +116,7 @@ pub struct LinkMessage {
 #[derive(Debug)]
 pub struct LinkMessages<R> {
     reader: Reader<R>,
-    wanted: Wanted,
+    wanted: LinkTopic,
     /// Whether bytes are those of a robot that is looked for.
     fits: fn(&[u8]) -> bool,
     /// As `/g1/messages`.
@@ -127,7 +127,7 @@ pub struct LinkMessages<R> {
 
 impl<R: Read> LinkMessages<R> {
     /// Begins to read.
-    pub fn new(source: R, wanted: Wanted) -> Result<Self, Error> {
+    pub fn new(source: R, wanted: LinkTopic) -> Result<Self, Error> {
         let reader = Reader::new(source)?;
         Ok(LinkMessages { reader, wanted, fits: |_| true, robot: None, others: BTreeSet::new() })
     }
@@ -172,22 +172,24 @@ impl<R: Read> LinkMessages<R> {
             false => format!("holds {}", others.join(", ")),
         };
         let wanted = match self.wanted {
-            Wanted::Messages => "messages (`sinew record --topics messages` keeps them, of a G1)",
-            Wanted::Raw => "link (`sinew record --topics raw` keeps what passes there)",
+            LinkTopic::Messages => {
+                "messages (`sinew record --topics messages` keeps them, of a G1)"
+            }
+            LinkTopic::Raw => "link (`sinew record --topics raw` keeps what passes there)",
         };
         format!("wanted a robot's {wanted}, got a recording that {holds}")
     }
 }
 
-impl Wanted {
+impl LinkTopic {
     /// The place of a topic that is wanted, as `/g1/messages`, and which part of it this is.
     fn part(self, topic: &str, kind: Option<Kind>) -> Option<(&str, Part)> {
         let (place, last) = topic.rsplit_once('/')?;
         let part = match (self, last, kind?) {
-            (Wanted::Messages, "text", Kind::Text) => Part::Text,
-            (Wanted::Messages, "binary", Kind::Binary) => Part::Binary,
-            (Wanted::Raw, "tx", Kind::Binary) => Part::Tx,
-            (Wanted::Raw, "rx", Kind::Binary) => Part::Rx,
+            (LinkTopic::Messages, "text", Kind::Text) => Part::Text,
+            (LinkTopic::Messages, "binary", Kind::Binary) => Part::Binary,
+            (LinkTopic::Raw, "tx", Kind::Binary) => Part::Tx,
+            (LinkTopic::Raw, "rx", Kind::Binary) => Part::Rx,
             _ => return None,
         };
         Some((place, part))

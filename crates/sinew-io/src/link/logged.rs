@@ -17,7 +17,7 @@ use sinew_capture::{
     read::{Chunk, Record},
 };
 #[cfg(feature = "mcap")]
-use sinew_record::stored::{LinkMessage, LinkMessages, Part, Wanted};
+use sinew_record::stored::{LinkMessage, LinkMessages, LinkTopic, Part};
 #[cfg(feature = "mcap")]
 use sinew_wire::gd32::SYNC;
 
@@ -166,7 +166,7 @@ impl Source {
             let mut file = BufReader::new(file);
             if sinew_record::read::is_mcap(file.fill_buf().map_err(|error| error.to_string())?) {
                 let messages =
-                    LinkMessages::new(file, Wanted::Raw).map_err(|error| error.to_string())?;
+                    LinkMessages::new(file, LinkTopic::Raw).map_err(|error| error.to_string())?;
                 // A recording may have other robots' links, too.
                 let is_controller = |bytes: &[u8]| bytes.windows(2).any(|pair| pair == SYNC);
                 return Ok(Source::Mcap(messages.of_one_that_says(is_controller).into()));

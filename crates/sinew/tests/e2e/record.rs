@@ -14,7 +14,7 @@ use std::{
 use serde_json::{Value, json};
 use sinew_record::{
     read::Ending,
-    stored::{self, LinkMessages, Part, Summary, Wanted},
+    stored::{self, LinkMessages, LinkTopic, Part, Summary},
 };
 
 use self::python::Python;
@@ -200,7 +200,7 @@ fn what_passes_on_a_vacuums_line_is_kept_and_played_in_its_place() {
     let line = fs::read_to_string(dir.join("line.csv")).unwrap();
     for (part, way) in [(Part::Rx, "RX,"), (Part::Tx, "TX,")] {
         let bytes = fs::read(&path).unwrap();
-        let mut messages = LinkMessages::new(&bytes[..], Wanted::Raw).unwrap();
+        let mut messages = LinkMessages::new(&bytes[..], LinkTopic::Raw).unwrap();
         let mut kept = String::new();
         while let Some(message) = messages.message().unwrap() {
             if message.part == part {

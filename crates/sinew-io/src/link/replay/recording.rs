@@ -2,7 +2,7 @@
 
 use std::{fs::File, io::BufReader, time::Duration};
 
-use sinew_record::stored::{LinkMessage, LinkMessages, Part, Wanted};
+use sinew_record::stored::{LinkMessage, LinkMessages, LinkTopic, Part};
 use sinew_robot::unitree::replay::Item;
 use sinew_wire::unitree::Form;
 
@@ -19,7 +19,7 @@ impl Mcap {
     /// Finds the first message; a recording without any is refused, with what it has.
     pub(super) fn new(file: BufReader<File>) -> Result<Self, String> {
         let mut messages =
-            LinkMessages::new(file, Wanted::Messages).map_err(|error| error.to_string())?;
+            LinkMessages::new(file, LinkTopic::Messages).map_err(|error| error.to_string())?;
         let front = messages.message().map_err(|error| error.to_string())?;
         let Some(front) = front else { return Err(messages.none_here()) };
         let begin_us = front.at_us;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::bail;
 use sinew_record::{
     read::Reader,
-    stored::{self, LinkMessages, Part, Wanted},
+    stored::{self, LinkMessages, LinkTopic, Part},
 };
 use sinew_robot::map::file::{
     self, Content, Format, MAX_BYTES, Points,
@@ -15,7 +15,7 @@ use sinew_wire::unitree::Form;
 
 /// Reads a recording.
 pub(super) fn read(bytes: &[u8]) -> anyhow::Result<Content> {
-    let mut link = LinkMessages::new(bytes, Wanted::Messages)?;
+    let mut link = LinkMessages::new(bytes, LinkTopic::Messages)?;
     let mut recording = messages::begin().to_vec();
     let mut first = None;
     while let Some(message) = link.message()? {
